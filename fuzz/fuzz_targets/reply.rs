@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     conclude(&text, &UntrustedHeaders::default());
     let mut untrusted = UntrustedHeaders::default();
     untrusted.add(&text);
-    let quoted = read_within(&text, &tools(), QuoteContext { untrusted: &untrusted, asked_back: false });
+    let quoted = read_within(&text, &tools(), QuoteContext { untrusted: &untrusted, was_rejected_as_quotation: false });
     holds(&quoted);
     assert!(matches!(quoted.kind, ReplyKind::Malformed | ReplyKind::UnknownTool), "nothing but a quotation");
 });

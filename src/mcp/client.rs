@@ -65,7 +65,7 @@ impl Servers {
             if let Some(fault) = server_name_fault(&name) {
                 return Err(Error::Name { name, fault });
             }
-            if servers.insert(name.clone(), Arc::new(CachedServer::new(config))).is_some() {
+            if servers.insert(name.clone(), Arc::new(CachedServer::new(config, &mask))).is_some() {
                 return Err(Error::Duplicate(name));
             }
         }

@@ -12,6 +12,7 @@ use super::shutdown::{Signals, print_ready_and_metrics};
 use crate::config::LlmService;
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
+use crate::investigation::mask::Mask;
 use crate::llm::service::backend::{Backend, Backends};
 use crate::llm::service::genai::Genai;
 use crate::llm::service::google::Google;
@@ -39,6 +40,8 @@ pub struct Options {
     /// The token of the environment that clients have to send.
     pub token: Option<TokenSource>,
     pub unauthenticated: Unauthenticated,
+    /// The mask of this process: it learns each token and key that is read.
+    pub mask: Mask,
     /// A directory of transcripts in addition to the built-in ones.
     pub transcripts: Option<PathBuf>,
     /// A file that counts the calls of each execution.
@@ -79,7 +82,8 @@ pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
         messages: usize::try_from(settings.max_messages)?,
         tools: usize::try_from(settings.max_tools)?,
     };
-    let access = Access::new(settings.allow_key_env, settings.allow_base_url, Environment::of_process());
+    let environment = Environment::of_process().masking(options.mask);
+    let access = Access::new(settings.allow_key_env, settings.allow_base_url, environment);
     let listener = TcpListener::bind(options.listen).await.with_context(|| format!("listen on {}", options.listen))?;
     let address = listener.local_addr()?;
     warn_if_exposed(address, &security);
@@ -134,7 +138,8 @@ fn security(options: &Options) -> anyhow::Result<Security> {
         key: tls.key.clone().into(),
         client_ca: tls.client_ca.as_ref().map(PathBuf::from),
     });
-    let security = Security::load(tls, token).map_err(|error| environment_fault("llm_service", error.to_string()))?;
+    let security = Security::load(tls, token, &options.mask)
+        .map_err(|error| environment_fault("llm_service", error.to_string()))?;
     let is_open = !options.listen.ip().is_loopback() && !security.authenticates();
     if is_open && options.unauthenticated == Unauthenticated::Loopback {
         let problem = format!(
@@ -187,6 +192,7 @@ mod tests {
             settings: LlmService::default(),
             token: token.map(|token| TokenSource::Value(token.to_owned())),
             unauthenticated: Unauthenticated::Loopback,
+            mask: Mask::default(),
             transcripts: None,
             calls_file: None,
             gates: None,

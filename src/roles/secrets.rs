@@ -1,33 +1,34 @@
 //! Collects the secrets that this process knows, so that the mask hides them in every text.
 //!
 //! Sources: variables with the name of a secret, passwords in addresses, keys of providers, values that the
-//! configuration passes to MCP servers, and the section `masking`. Plain words, numbers, paths and host names are left
+//! configuration passes to MCP servers, the section `masking`, and the files of tokens and keys, which are read again
+//! while a role runs (`files`). Plain words, numbers, paths and host names are left
 //! out unless their name marks them as secret: hiding `production` everywhere would make texts useless.
+
+mod files;
 
 use std::collections::BTreeSet;
 
+pub use self::files::SecretFiles;
 use crate::config::{Config, McpAddress, McpServer, McpTransport, Template, process_env};
 use crate::investigation::mask::Mask;
 
 use super::connect::Addresses;
 use super::redact;
 
-/// A larger file is not a list of secrets.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// A value of this length without blanks counts as a token even if it consists of words.
 const MIN_TOKEN_BYTES: usize = 40;
 
 /// A file of `masking.files` that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("masking.files: {file}: {reason}")]
-pub struct Unreadable {
-    file: String,
-    reason: String,
-}
+#[error("masking.files: {0}")]
+pub struct Unreadable(#[from] files::Unreadable);
 
 /// A mask for the secrets in the environment of this process and in these addresses.
 pub fn of_process(addresses: Option<&Addresses>) -> Mask {
-    Mask::new(process_values(addresses))
+    let mut values = process_values(addresses);
+    values.extend(SecretFiles::of_environment().values());
+    Mask::new(values)
 }
 
 /// A mask as [`of_process`], also for the secrets of a configuration.
@@ -42,8 +43,9 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
         of_server(server, &mut values);
     }
     for file in &config.masking.files {
-        values.extend(of_file(file)?);
+        values.extend(files::lines(file)?);
     }
+    values.extend(SecretFiles::of_config(config).values());
     Ok(Mask::new(values))
 }
 
@@ -73,8 +75,6 @@ fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
             (command.collect(), &program.env)
         }
         McpTransport::Http(address) => {
-            // A file that cannot be read is reported when the server is asked; until then it has no token to hide.
-            values.extend(address.token_file.as_ref().and_then(|file| of_file(file).ok()).unwrap_or_default());
             values.extend(address.token_env.as_ref().and_then(|name| process_env(name)));
             (address.headers.values().chain(&address.proxy).collect(), &address.headers)
         }
@@ -99,6 +99,7 @@ fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
     }
 }
 
+/// Adds the value if its name marks it as a secret, and if it is no place.
 fn add_named(name: &str, value: &str, values: &mut BTreeSet<String>) {
     let is_place = value.starts_with(['/', '.', '~']) || (value.contains("://") && !value.contains('@'));
     if is_named_secret(name) && !is_place {
@@ -154,20 +155,6 @@ fn percent_decoded(text: &str) -> String {
         rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
-}
-
-/// The whole content of a file and each of its lines, trimmed.
-fn of_file(file: &str) -> Result<Vec<String>, Unreadable> {
-    let unreadable = |reason: String| Unreadable { file: file.to_owned(), reason };
-    let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(unreadable(format!("{size} bytes; at most {MAX_FILE_BYTES} are read")));
-    }
-    let text = std::fs::read(file).map_err(|error| unreadable(error.to_string()))?;
-    let text = String::from_utf8_lossy(&text);
-    // The lines around a key are the same in every key file.
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
-    Ok(std::iter::once(text.trim()).chain(lines).filter(|value| !value.is_empty()).map(ToOwned::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -227,17 +214,5 @@ mod tests {
         ] {
             assert!(!is_harmless(secret), "{secret}");
         }
-    }
-
-    #[test]
-    fn a_file_of_secrets_is_masked_as_a_whole_and_line_by_line() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("keys");
-        std::fs::write(&file, "-----BEGIN KEY-----\n first-l1ne \nsecond-l1ne\n-----END KEY-----\n\n").unwrap();
-        let mask = Mask::new(of_file(file.to_str().unwrap()).unwrap());
-        assert_eq!(mask.apply("a second-l1ne b first-l1ne"), "a [masked] b [masked]");
-        assert_eq!(mask.apply("-----BEGIN KEY----- x"), "-----BEGIN KEY----- x");
-        let missing = of_file("/no/such/file").unwrap_err().to_string();
-        assert!(missing.starts_with("masking.files: /no/such/file: "), "{missing}");
     }
 }

@@ -16,6 +16,7 @@ use crate::drill::gate::Gates;
 use crate::mcp::evidence_server;
 use crate::roles::connect::llm_token;
 use crate::roles::llm_service::Unauthenticated;
+use crate::roles::secrets::SecretFiles;
 use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, worker};
 use crate::store::Schema;
 use crate::telemetry::logs;
@@ -33,8 +34,11 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
         config.worker.slots = slots;
     }
     let name = args.name.unwrap_or_else(default_name);
-    let options = worker::Options { addresses: addresses(global), name, listen: args.listen };
-    logs::hide(secrets::mask(&config, Some(&options.addresses))?);
+    let addresses = addresses(global);
+    let mask = secrets::mask(&config, Some(&addresses))?;
+    logs::hide(mask.clone());
+    let _watch = SecretFiles::of_config(&config).watch(mask.clone());
+    let options = worker::Options { addresses, name, listen: args.listen, mask };
     worker::run(options, config, shutdown::on_signals(args.parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
@@ -51,8 +55,13 @@ pub(super) async fn llm_service(global: &GlobalArgs, args: LlmServiceArgs) -> an
     let mut settings = LlmService::load(find(global.config.clone()).as_deref(), &process_env)?;
     settings.allow_key_env.extend(args.allow_key_env);
     settings.allow_base_url.extend(args.allow_base_url);
+    let mask = secrets::of_process(Some(&addresses(global)));
+    logs::hide(mask.clone());
+    let files = SecretFiles::of_environment().and(settings.token_file.as_deref());
+    let _watch = files.watch(mask.clone());
     let options = llm_service::Options {
         settings,
+        mask,
         token: llm_token(&process_env)?,
         unauthenticated: if args.allow_unauthenticated {
             Unauthenticated::Everywhere
@@ -73,7 +82,9 @@ pub(super) async fn llm_service(global: &GlobalArgs, args: LlmServiceArgs) -> an
 pub(super) async fn receive(global: &GlobalArgs, args: ReceiveArgs) -> anyhow::Result<Exit> {
     guard::guard_process()?;
     let config = load_config(global)?;
-    logs::hide(secrets::mask(&config, Some(&addresses(global)))?);
+    let mask = secrets::mask(&config, Some(&addresses(global)))?;
+    logs::hide(mask.clone());
+    let _watch = SecretFiles::of_config(&config).watch(mask);
     let ReceiveArgs { listen, metrics_listen, parent } = args;
     let options = receive::Options { addresses: addresses(global), listen, metrics_listen, token: receive::token()? };
     receive::run(options, &config, shutdown::on_end(parent.stop_on())?).await?;

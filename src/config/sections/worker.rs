@@ -105,7 +105,7 @@ impl Dedupe {
 pub struct Masking {
     /// Environment variables whose values are masked in every text.
     pub variables: Vec<String>,
-    /// Files whose contents and lines are masked in every text. They are read when a process starts.
+    /// Files whose contents and lines are masked in every text. They are read again when they change.
     #[serde(serialize_with = "written")]
     pub files: Vec<String>,
 }

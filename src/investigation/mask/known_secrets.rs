@@ -8,7 +8,7 @@ use super::prefilter::Prefilter;
 use super::spans::SecretSpan;
 
 /// Shorter values are ignored: they would match ordinary words.
-const MIN_BYTES: usize = 6;
+pub(super) const MIN_BYTES: usize = 6;
 /// Shorter encoded forms would match by chance.
 const MIN_ENCODED_BYTES: usize = 7;
 
@@ -20,6 +20,12 @@ pub(super) struct KnownSecrets {
     prefilter: Option<Prefilter>,
     /// Index of the first base64 form: a base64 run is masked as a whole.
     base64: usize,
+}
+
+impl std::fmt::Debug for KnownSecrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KnownSecrets").field("values", &self.count()).finish_non_exhaustive()
+    }
 }
 
 impl Default for KnownSecrets {
@@ -45,7 +51,12 @@ impl KnownSecrets {
         self.values.len()
     }
 
-    /// The values in plain form.
+    /// Whether this value is known, as it is.
+    pub(super) fn has(&self, value: &str) -> bool {
+        self.values.binary_search_by(|known| known.as_str().cmp(value)).is_ok()
+    }
+
+    /// The values in plain form, sorted.
     pub(super) fn iter(&self) -> std::slice::Iter<'_, String> {
         self.values.iter()
     }

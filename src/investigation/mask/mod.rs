@@ -13,6 +13,7 @@ mod decoded_view;
 mod spans;
 mod prefilter;
 mod known_secrets;
+mod shared_secrets;
 mod names;
 mod values;
 mod find;
@@ -31,8 +32,8 @@ use serde_json::Value;
 pub use spans::MASKED;
 pub use stream::StreamMask;
 
-use known_secrets::KnownSecrets;
 use search::Search;
+use shared_secrets::SharedSecrets;
 
 /// Replaces a whole text that could not be searched for secrets.
 pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
@@ -42,17 +43,17 @@ const MAX_BYTES: usize = 64 << 20;
 /// A masked text is masked again until nothing changes, so that a later masking changes nothing either.
 const MAX_ROUNDS: usize = 8;
 
-/// The built-in rules and the secrets that the process knows.
+/// The built-in rules and the secrets that the process knows. Clones share these secrets.
 #[derive(Clone, Default)]
 pub struct Mask {
-    secrets: Arc<KnownSecrets>,
+    secrets: Arc<SharedSecrets>,
     #[cfg(test)]
     broken: bool,
 }
 
 impl fmt::Debug for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mask").field("secrets", &self.secrets.count()).finish()
+        f.debug_struct("Mask").field("secrets", &self.secrets.current().count()).finish()
     }
 }
 
@@ -61,10 +62,16 @@ impl Mask {
     /// match ordinary words.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         Self {
-            secrets: Arc::new(KnownSecrets::new(secrets.into_iter())),
+            secrets: Arc::new(SharedSecrets::new(secrets.into_iter())),
             #[cfg(test)]
             broken: false,
         }
+    }
+
+    /// Masks these values, too, from now on and in all clones: a file of a token has a new content. Earlier values stay
+    /// masked, of those that were added here the newest 512.
+    pub fn learn(&self, secrets: impl IntoIterator<Item = String>) {
+        self.secrets.add(secrets.into_iter());
     }
 
     /// The text without its secrets. A JSON text stays JSON of the same shape; a masked number becomes the text
@@ -77,10 +84,11 @@ impl Mask {
     fn searched<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
         #[cfg(test)]
         assert!(!self.broken, "a finder fails");
-        if text.len() > MAX_BYTES || !self.secrets.works() {
+        let secrets = self.secrets.current();
+        if text.len() > MAX_BYTES || !secrets.works() {
             return None;
         }
-        let search = Search::new(&self.secrets);
+        let search = Search::new(&secrets);
         let first = search.round(text);
         let (json, mut masked) = match first.masked {
             Cow::Borrowed(_) => return Some(Cow::Borrowed(text)),

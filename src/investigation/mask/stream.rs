@@ -137,7 +137,8 @@ impl Mask {
     /// Bytes at the end of an unfinished text that may be the beginning of a known secret with white space. A secret
     /// without white space ends with its word.
     fn held_back(&self) -> usize {
-        let spaced = self.secrets.iter().filter(|secret| secret.contains(char::is_whitespace));
+        let secrets = self.secrets.current();
+        let spaced = secrets.iter().filter(|secret| secret.contains(char::is_whitespace));
         spaced.map(String::len).max().unwrap_or_default()
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustls::{ClientConfig, RootCertStore};
 use tonic::metadata::AsciiMetadataValue;
 
+use crate::investigation::mask::Mask;
 use crate::llm::pem::{self, FileError};
 use crate::llm::token::TokenSource;
 
@@ -41,14 +42,15 @@ impl Credentials {
     /// # Errors
     /// When one cannot be used.
     pub fn check(&self) -> Result<(), FileError> {
-        self.bearer()?;
+        self.bearer(&Mask::default())?;
         if self.has_tls_files() { self.tls().map(drop) } else { Ok(()) }
     }
 
-    /// The value of the header `authorization`.
-    pub(super) fn bearer(&self) -> Result<Option<AsciiMetadataValue>, FileError> {
+    /// The value of the header `authorization`; the mask hides its token from now on.
+    pub(super) fn bearer(&self, mask: &Mask) -> Result<Option<AsciiMetadataValue>, FileError> {
         let Some(source) = &self.token else { return Ok(None) };
         let tokens = source.read()?;
+        mask.learn(tokens.iter().cloned());
         let value = tokens.first().and_then(|token| AsciiMetadataValue::try_from(format!("Bearer {token}")).ok());
         Ok(value.map(|mut value| {
             value.set_sensitive(true);

@@ -31,6 +31,7 @@ pub use self::credentials::{ClientCertificate, Credentials};
 pub use self::providers::CheckError;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::investigation::execution::entry::Answer;
+use crate::investigation::mask::Mask;
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::pem::FileError;
 use crate::llm::proto::MAX_ANSWER_BYTES;
@@ -56,6 +57,8 @@ pub struct AddressError {
 pub struct Client {
     channel: Channel,
     credentials: Arc<Credentials>,
+    /// Hides each token from the moment at which it is read.
+    mask: Mask,
     /// The wrong setting that was logged last.
     logged: Arc<Mutex<Option<ServiceFault>>>,
 }
@@ -99,7 +102,12 @@ impl Client {
         } else {
             endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
         };
-        Ok(Self { channel, credentials, logged: Arc::default() })
+        Ok(Self { channel, credentials, mask: Mask::default(), logged: Arc::default() })
+    }
+
+    /// The client, which adds each token that it reads to this mask.
+    pub fn masking(self, mask: Mask) -> Self {
+        Self { mask, ..self }
     }
 
     /// Checks that the service serves and accepts this client's token and certificate.
@@ -117,7 +125,7 @@ impl Client {
     }
 
     fn authorize<T>(&self, request: &mut Request<T>) -> Result<SentToken, FileError> {
-        let Some(bearer) = self.credentials.bearer()? else { return Ok(SentToken::No) };
+        let Some(bearer) = self.credentials.bearer(&self.mask)? else { return Ok(SentToken::No) };
         request.metadata_mut().insert("authorization", bearer);
         Ok(SentToken::Yes)
     }

@@ -10,6 +10,7 @@ use super::config::{ServerConfig, Transport};
 use super::connection::Connection;
 use super::context::ConnectionContext;
 use super::transport::http::BearerToken;
+use crate::investigation::mask::Mask;
 use crate::mcp::Error;
 
 /// The delay in milliseconds before a lost connection is opened again. It is random, so that the workers of a server
@@ -35,12 +36,12 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(config: ServerConfig) -> Self {
+    pub(super) fn new(config: ServerConfig, mask: &Mask) -> Self {
         let source = match &config.transport {
             Transport::Http(address) => address.token.clone(),
             Transport::Stdio(_) => None,
         };
-        let token = source.map(|source| Arc::new(BearerToken::new(source)));
+        let token = source.map(|source| Arc::new(BearerToken::new(source, mask.clone())));
         let calls = Semaphore::new(config.max_concurrent_calls as usize);
         Self { config, token, slot: Mutex::default(), calls }
     }

@@ -16,6 +16,7 @@ use super::connection::Connection;
 use super::context::ConnectionContext;
 use super::offer::offer;
 use super::server::Server;
+use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 use crate::mcp::Error;
 
@@ -64,8 +65,8 @@ enum Lookup {
 }
 
 impl CachedServer {
-    pub(super) fn new(config: ServerConfig) -> Self {
-        Self { server: Server::new(config), state: Mutex::default() }
+    pub(super) fn new(config: ServerConfig, mask: &Mask) -> Self {
+        Self { server: Server::new(config, mask), state: Mutex::default() }
     }
 
     /// The offered tools, sorted by name, or the reason why they are unavailable. Takes ten seconds at most.

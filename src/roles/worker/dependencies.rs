@@ -18,7 +18,7 @@ use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::roles::connect::{Addresses, topology, wait_for_schema};
-use crate::roles::{secrets, tools};
+use crate::roles::tools;
 use crate::store::{ConnectOptions, Store};
 use crate::telemetry::http::Readiness;
 
@@ -47,12 +47,12 @@ pub(super) async fn connect_dependencies(
     name: &str,
     addresses: &Addresses,
     config: &Config,
+    mask: &Mask,
     ready: &watch::Sender<Readiness>,
 ) -> anyhow::Result<Dependencies> {
     let pool_size = usize::try_from(config.database.pool_size)?;
     let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {name}"))? };
-    let mask = secrets::mask(config, Some(addresses))?;
-    let model = addresses.llm()?;
+    let model = addresses.llm()?.masking(mask.clone());
     let missing = Mutex::new(vec!["nats", "database"]);
     ready.send_replace(waiting(&lock(&missing)));
     let connected = |name: &str| {
@@ -76,7 +76,7 @@ pub(super) async fn connect_dependencies(
     let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
     let model = Arc::new(Masked::new(model, mask.clone()));
     let tools = Arc::new(tools::start(config, mask.clone(), &CancellationToken::new())?);
-    Ok(Dependencies { nats, cancel_requests, store, feed, model, tools, mask })
+    Ok(Dependencies { nats, cancel_requests, store, feed, model, tools, mask: mask.clone() })
 }
 
 /// Waits until the streams can be read, and compares them with what this version needs.

@@ -42,6 +42,7 @@ use crate::engine::worker::sweeper::Sweeper;
 use crate::engine::worker::timeline_probe::{Timeline, TimelineProbe};
 use crate::engine::world::{Ports, World};
 use crate::investigation::ids::WorkerId;
+use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
 use crate::store::Store;
@@ -58,6 +59,8 @@ pub struct Options {
     pub name: String,
     /// Where metrics and health are served; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// The mask of this process: it learns each token that is read.
+    pub mask: Mask,
 }
 
 /// The adapters of a worker with this intake.
@@ -108,7 +111,7 @@ pub async fn run_with<I: Intake>(
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &configured).await?;
     tracing::info!(address = %telemetry.address, "metrics and probes are served");
     let result = tokio::select! {
-        connected = connect_dependencies(&options.name, &options.addresses, &config, &ready) => match connected {
+        connected = connect_dependencies(&options.name, &options.addresses, &config, &options.mask, &ready) => match connected {
             Ok(dependencies) => {
                 print_ready(telemetry.address)?;
                 let intake = intake(configured_intake(&options.name, &config, &dependencies));

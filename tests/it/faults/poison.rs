@@ -12,6 +12,7 @@ use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::config::{Config, process_env};
 use tarsy::engine::ports::{Intake, Planned, PrepareError, PreparedAlert, Received};
 use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::EventType;
 use tarsy::mcp::Servers;
 use tarsy::roles::connect::Addresses;
@@ -69,8 +70,12 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
         llm_addr: variable("TARSY_LLM_ADDR"),
         llm_credentials: Default::default(),
     };
-    let options =
-        worker::Options { addresses, name: name.into_string().unwrap(), listen: "127.0.0.1:0".parse().unwrap() };
+    let options = worker::Options {
+        addresses,
+        name: name.into_string().unwrap(),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        mask: Mask::default(),
+    };
     let ended =
         worker::run_with(options, config, shutdown::on_signals(shutdown::StopOn::Signal).unwrap(), AbortingIntake)
             .await;

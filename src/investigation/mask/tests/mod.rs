@@ -74,6 +74,18 @@ fn configured_values_are_masked_wherever_they_stand() {
 }
 
 #[test]
+fn a_value_that_is_learned_is_masked_in_all_clones_and_in_a_text_that_arrives() {
+    let mask = Mask::new(["first-t0ken".to_owned()]);
+    let clone = mask.clone();
+    let mut live = StreamMask::new(mask.clone());
+    assert_eq!(live.push("the first-t0ken and then\n"), "the [masked] and then\n");
+    mask.learn(["second-t0ken\n".to_owned()]);
+    assert_eq!(clone.apply("first-t0ken second-t0ken"), "[masked] [masked]");
+    assert_eq!(live.push("the second-t0ken is sent\n"), "the [masked] is sent\n");
+    assert_eq!(Mask::default().apply("second-t0ken"), "second-t0ken", "another mask");
+}
+
+#[test]
 fn a_mask_that_fails_hides_the_text() {
     let mask = Mask { broken: true, ..Mask::default() };
     assert_eq!(mask.apply("user=bob"), HIDDEN);

@@ -90,6 +90,11 @@ impl Access {
         self.urls.iter().any(|pattern| pattern.matches(url))
     }
 
+    /// Hides a secret that was read from a file.
+    pub(crate) fn hide(&self, secret: &str) {
+        self.environment.hide(secret);
+    }
+
     /// A variable of this service that no request can name.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         self.environment.read(name).map(|value| value.trim().to_owned())

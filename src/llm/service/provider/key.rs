@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::encoded;
 use super::error::{ErrorCode, ProviderError};
+use crate::investigation::mask::Mask;
 use reqwest::header::HeaderValue;
 
 /// A larger file is not a key.
@@ -17,7 +18,11 @@ type Read = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// The variables from which keys and addresses are read.
 #[derive(Clone)]
-pub struct Environment(Arc<Read>);
+pub struct Environment {
+    read: Arc<Read>,
+    /// Hides each key from the moment at which it is read.
+    mask: Mask,
+}
 
 impl Environment {
     /// The environment of this process.
@@ -26,12 +31,23 @@ impl Environment {
     }
 
     pub fn new(read: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(read))
+        Self { read: Arc::new(read), mask: Mask::default() }
+    }
+
+    /// The same variables; each key that is read is added to this mask.
+    pub fn masking(self, mask: Mask) -> Self {
+        Self { mask, ..self }
+    }
+
+    /// Hides the lines of a secret that was read from a file.
+    pub(crate) fn hide(&self, secret: &str) {
+        let lines = secret.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
+        self.mask.learn(lines.map(ToOwned::to_owned));
     }
 
     /// The value of a variable; `None` if it is missing or blank.
     pub fn read(&self, name: &str) -> Option<String> {
-        (self.0)(name).filter(|value| !value.trim().is_empty())
+        (self.read)(name).filter(|value| !value.trim().is_empty())
     }
 }
 
@@ -65,7 +81,11 @@ impl ApiKey {
         }
         let text = tokio::fs::read_to_string(&path).await.map_err(|_error| unreadable("cannot be read"))?;
         let key = text.trim();
-        if key.is_empty() { Err(unreadable("is empty")) } else { Ok(Self(key.to_owned())) }
+        if key.is_empty() {
+            return Err(unreadable("is empty"));
+        }
+        environment.hide(key);
+        Ok(Self(key.to_owned()))
     }
 
     /// A token that this service got by itself.
@@ -123,14 +143,17 @@ mod tests {
             "B_FILE" | "A_FILE" => Some(file.clone()),
             _ => None,
         });
+        let mask = Mask::default();
+        let environment = environment.masking(mask.clone());
         let read = |name| ApiKey::read(&environment, name);
         assert_eq!(read("A").await, Ok(ApiKey("key-a".into())));
         assert_eq!(read("C").await.unwrap_err().message, "Environment variable 'C' is not set");
         assert_eq!(read("B").await.unwrap_err().message, "The file that 'B_FILE' names cannot be read");
-        for (text, key) in [("first\n", "first"), ("second", "second")] {
+        for (text, key) in [("first-key1\n", "first-key1"), ("second-key2", "second-key2")] {
             std::fs::write(&path, text).unwrap();
             assert_eq!(read("B").await, Ok(ApiKey(key.into())));
         }
+        assert_eq!(mask.apply("first-key1, second-key2"), "[masked], [masked]", "both are hidden");
         std::fs::write(&path, "\n").unwrap();
         assert_eq!(read("B").await.unwrap_err().message, "The file that 'B_FILE' names is empty");
     }

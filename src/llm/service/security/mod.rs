@@ -14,6 +14,7 @@ use tonic::codegen::http::HeaderMap;
 pub(super) use self::tls::ServerTls;
 pub use self::tls::TlsFiles;
 use self::tokens::Tokens;
+use crate::investigation::mask::Mask;
 use crate::llm::pem::FileError;
 use crate::llm::token::TokenSource;
 
@@ -27,14 +28,14 @@ pub struct Security {
 }
 
 impl Security {
-    /// Reads the files.
+    /// Reads the files. The mask hides every token, from the moment at which it is read.
     ///
     /// # Errors
     /// When one cannot be read, or has no usable content.
-    pub fn load(tls: Option<TlsFiles>, token: Option<TokenSource>) -> Result<Self, FileError> {
+    pub fn load(tls: Option<TlsFiles>, token: Option<TokenSource>, mask: &Mask) -> Result<Self, FileError> {
         Ok(Self {
             tls: tls.map(ServerTls::load).transpose()?.map(Arc::new),
-            tokens: token.map(Tokens::load).transpose()?.map(Arc::new),
+            tokens: token.map(|source| Tokens::load(source, mask.clone())).transpose()?.map(Arc::new),
         })
     }
 

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tonic::codegen::http::HeaderMap;
 
+use crate::investigation::mask::Mask;
 use crate::listener::Token;
 use crate::llm::pem::FileError;
 use crate::llm::token::TokenSource;
@@ -12,6 +13,8 @@ use crate::llm::token::TokenSource;
 #[derive(Debug)]
 pub(super) struct Tokens {
     source: TokenSource,
+    /// Hides each token from the moment at which it is read.
+    mask: Mask,
     current: Mutex<Current>,
 }
 
@@ -23,9 +26,9 @@ struct Current {
 }
 
 impl Tokens {
-    pub(super) fn load(source: TokenSource) -> Result<Self, FileError> {
-        let accepted = accepted(&source)?;
-        Ok(Self { source, current: Mutex::new(Current { accepted, fault: None }) })
+    pub(super) fn load(source: TokenSource, mask: Mask) -> Result<Self, FileError> {
+        let accepted = accepted(&source, &mask)?;
+        Ok(Self { source, mask, current: Mutex::new(Current { accepted, fault: None }) })
     }
 
     /// Whether the headers carry one of the tokens. Each is compared, in constant time.
@@ -34,7 +37,7 @@ impl Tokens {
     }
 
     pub(super) fn reload(&self) {
-        let read = accepted(&self.source);
+        let read = accepted(&self.source, &self.mask);
         let mut current = self.current();
         match read {
             Ok(accepted) => *current = Current { accepted, fault: None },
@@ -51,8 +54,10 @@ impl Tokens {
     }
 }
 
-fn accepted(source: &TokenSource) -> Result<Vec<Token>, FileError> {
-    Ok(source.read()?.iter().filter_map(|text| Token::new(text)).collect())
+fn accepted(source: &TokenSource, mask: &Mask) -> Result<Vec<Token>, FileError> {
+    let texts = source.read()?;
+    mask.learn(texts.iter().cloned());
+    Ok(texts.iter().filter_map(|text| Token::new(text)).collect())
 }
 
 #[cfg(test)]
@@ -68,17 +73,19 @@ mod tests {
     fn both_tokens_of_a_rotation_are_accepted_and_a_broken_file_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("token");
-        std::fs::write(&file, "old\n").unwrap();
-        let tokens = Tokens::load(TokenSource::File(file.clone())).unwrap();
-        assert!(permits(&tokens, "old") && !permits(&tokens, "new") && !tokens.permit(&HeaderMap::new()));
-        std::fs::write(&file, "new\nold\n").unwrap();
+        std::fs::write(&file, "old-t0ken\n").unwrap();
+        let mask = Mask::default();
+        let tokens = Tokens::load(TokenSource::File(file.clone()), mask.clone()).unwrap();
+        assert!(permits(&tokens, "old-t0ken") && !permits(&tokens, "new-t0ken") && !tokens.permit(&HeaderMap::new()));
+        std::fs::write(&file, "new-t0ken\nold-t0ken\n").unwrap();
         tokens.reload();
-        assert!(permits(&tokens, "old") && permits(&tokens, "new"));
-        std::fs::write(&file, "new\n").unwrap();
+        assert!(permits(&tokens, "old-t0ken") && permits(&tokens, "new-t0ken"));
+        std::fs::write(&file, "new-t0ken\n").unwrap();
         tokens.reload();
+        assert_eq!(mask.apply("old-t0ken, new-t0ken"), "[masked], [masked]", "both are hidden");
         std::fs::remove_file(&file).unwrap();
         tokens.reload();
-        assert!(!permits(&tokens, "old") && permits(&tokens, "new"));
-        assert!(Tokens::load(TokenSource::File(file)).is_err());
+        assert!(!permits(&tokens, "old-t0ken") && permits(&tokens, "new-t0ken"));
+        assert!(Tokens::load(TokenSource::File(file), mask).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! Secrets enter the system through every port; none is in what it stores, sends or logs.
 
 mod environment;
+mod rotation;
 
 use std::collections::BTreeSet;
 

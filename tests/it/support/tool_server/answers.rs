@@ -81,6 +81,7 @@ fn tools() -> Value {
         tool("look", true),
         tool("hold_look", true),
         tool("large", true),
+        tool("tokens", true),
         tool("restart", false),
         tool("hold_restart", false)
     ])
@@ -103,8 +104,20 @@ async fn call(shared: &Shared, message: &Value) -> io::Result<Answer> {
         shared.holds.send(Held { tool: tool.clone(), answer }).unwrap();
         released.await.ok();
     }
-    let text = if tool == "large" { "x".repeat(LARGE_BYTES) } else { "done".to_owned() };
+    let text = match tool.as_str() {
+        "large" => "x".repeat(LARGE_BYTES),
+        "tokens" => format!("seen: {}", tokens(shared)),
+        _ => "done".to_owned(),
+    };
     Ok(result(shared, message, json!({"content": [{"type": "text", "text": text}]})))
+}
+
+/// The tokens that clients sent, one after the other.
+fn tokens(shared: &Shared) -> String {
+    let state = shared.state.lock().unwrap();
+    let sent = state.seen.iter().filter_map(|seen| seen.headers.get(AUTHORIZATION)?.to_str().ok());
+    let distinct: std::collections::BTreeSet<&str> = sent.filter_map(|value| value.strip_prefix("Bearer ")).collect();
+    distinct.into_iter().collect::<Vec<_>>().join(" and ")
 }
 
 fn result(shared: &Shared, message: &Value, result: Value) -> Answer {

@@ -97,6 +97,7 @@ pub(super) async fn read(access: &Access, named: Option<ApiKey>) -> Result<Accou
     let info = ServiceAccountInfo::deserialize(&json).map_err(|_error| {
         credentials("The key of the service account has no private_key, client_email or token_uri")
     })?;
+    access.hide(&info.private_key);
     let address = Url::parse(&info.token_uri).map_err(|_error| credentials("The token_uri is no address"))?;
     let is_known = TOKEN_ADDRESSES.iter().any(|known| Url::parse(known).is_ok_and(|known| known == address));
     if !is_known && !access.permits(&address) {

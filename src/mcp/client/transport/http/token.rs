@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use reqwest::header::HeaderValue;
 
 use super::HttpFault;
+use crate::investigation::mask::Mask;
 use crate::mcp::client::config::TokenSource;
 
 /// A token is shorter.
@@ -14,6 +15,8 @@ const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// The token that is sent now. Its text appears in no debug output.
 pub(in crate::mcp::client) struct BearerToken {
     source: TokenSource,
+    /// Hides each token from the moment at which it is read.
+    mask: Mask,
     /// The value of the header `Authorization`.
     current: Mutex<Option<HeaderValue>>,
 }
@@ -25,8 +28,8 @@ impl std::fmt::Debug for BearerToken {
 }
 
 impl BearerToken {
-    pub(in crate::mcp::client) fn new(source: TokenSource) -> Self {
-        Self { source, current: Mutex::new(None) }
+    pub(in crate::mcp::client) fn new(source: TokenSource, mask: Mask) -> Self {
+        Self { source, mask, current: Mutex::new(None) }
     }
 
     /// The header with the token; it is read at its first use.
@@ -52,6 +55,7 @@ impl BearerToken {
             TokenSource::Value(text) => text.clone(),
             TokenSource::File(file) => read_file(file).await?,
         };
+        self.mask.learn([text.trim().to_owned()]);
         let header = header(&text).ok_or_else(|| HttpFault::Token(NO_TOKEN.to_owned()))?;
         *self.current() = Some(header.clone());
         Ok(header)
@@ -92,7 +96,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("token");
         std::fs::write(&file, "first-t0ken\n").unwrap();
-        let token = BearerToken::new(TokenSource::File(file.clone()));
+        let mask = Mask::default();
+        let token = BearerToken::new(TokenSource::File(file.clone()), mask.clone());
         let first = token.header().await.unwrap();
         assert_eq!(first, "Bearer first-t0ken");
         assert_eq!(token.renewed(&first).await.unwrap(), None, "the file has not changed");
@@ -100,6 +105,7 @@ mod tests {
         assert_eq!(token.header().await.unwrap(), first, "the token still works");
         let second = token.renewed(&first).await.unwrap().unwrap();
         assert_eq!(second, "Bearer second-t0ken");
+        assert_eq!(mask.apply("first-t0ken, second-t0ken"), "[masked], [masked]", "both are hidden");
         std::fs::remove_file(&file).unwrap();
         assert_eq!(token.renewed(&first).await.unwrap().unwrap(), second, "another call has read it already");
         let missing = token.renewed(&second).await.unwrap_err().to_string();
@@ -110,7 +116,8 @@ mod tests {
     #[tokio::test]
     async fn a_text_that_no_header_can_carry_is_no_token() {
         for text in ["", " \n", "two words", "sécret"] {
-            let fault = BearerToken::new(TokenSource::Value(text.to_owned())).header().await.unwrap_err();
+            let fault = BearerToken::new(TokenSource::Value(text.to_owned()), Mask::default());
+            let fault = fault.header().await.unwrap_err();
             assert_eq!(fault.to_string(), NO_TOKEN);
         }
     }

@@ -1,5 +1,6 @@
 //! Reflection, read as its clients do.
 
+use tarsy::investigation::mask::Mask;
 use tarsy::llm::service;
 use tarsy::llm::service::security::Security;
 use tarsy::llm::token::TokenSource;
@@ -49,7 +50,7 @@ async fn reflection_lists_the_services_and_describes_the_protocol() {
 #[tokio::test]
 async fn reflection_needs_the_token_of_the_service() {
     let token = Some(TokenSource::Value("right-token".to_owned()));
-    let security = Security::load(None, token).unwrap();
+    let security = Security::load(None, token, &Mask::default()).unwrap();
     let server = start(service::Options { security, ..service::Options::default() });
     let list = || MessageRequest::ListServices(String::new());
     assert!(reflect(&server, list(), Some("right-token")).await.is_ok());

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tarsy::engine::ports::ModelError;
+use tarsy::investigation::mask::Mask;
 use tarsy::llm::client::{Client, ClientCertificate, Credentials, ServiceFault};
 use tarsy::llm::proto::GenerateRequest;
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
@@ -19,7 +20,7 @@ use super::certificates::{Authority, Pair};
 use super::start;
 
 fn secured(tls: Option<TlsFiles>, token: Option<TokenSource>) -> Server {
-    let security = Security::load(tls, token).unwrap();
+    let security = Security::load(tls, token, &Mask::default()).unwrap();
     start(service::Options { security, ..service::Options::default() })
 }
 
