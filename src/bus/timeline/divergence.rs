@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::event_reader::EventReader;
 use super::signature::EventSigner;
+use super::wire::decode;
 use crate::bus::connection::Nats;
 use crate::bus::error::{Error, within};
 use crate::bus::names::{TIMELINE, timeline_subject};
@@ -51,7 +52,7 @@ pub(super) async fn divergence<O: Outbox>(
 ) -> Result<Option<Divergence>, BrokerUnavailable> {
     let subject = timeline_subject(session);
     let Some(last) = last_on_subject(nats, TIMELINE, &subject).await? else { return Ok(None) };
-    if let Ok(found) = serde_json::from_slice(&last.payload)
+    if let Some(found) = decode(&subject, &last.payload)
         && is_in_table(outbox, &found).await.map_err(unavailable)?
     {
         return Ok(None);

@@ -7,6 +7,7 @@ use crate::bus::error::{Error, within};
 use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::last_on_subject;
 use crate::bus::stream::reader::StreamReader;
+use crate::bus::timeline::wire::decode;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
@@ -38,12 +39,12 @@ impl EventReader {
     pub(super) async fn next(&mut self) -> Result<StreamedEvent, Error> {
         let read = self.reader.next().await?;
         let stream_sequence = read.stream_sequence;
-        let event = serde_json::from_slice(&read.message.payload);
-        if let Err(error) = &event {
+        let event = decode(&read.message.subject, &read.message.payload);
+        if event.is_none() {
             let subject = &read.message.subject;
-            tracing::warn!(%subject, stream_sequence, %error, "timeline message ignored: not an event");
+            tracing::warn!(%subject, stream_sequence, "timeline message ignored: not an event of this session");
         }
-        Ok(StreamedEvent { stream_sequence, message: read.message, event: event.ok() })
+        Ok(StreamedEvent { stream_sequence, message: read.message, event })
     }
 }
 
@@ -53,5 +54,5 @@ pub(super) async fn last_event(nats: &Nats, session: SessionId) -> Result<Option
     let subject = timeline_subject(session);
     let last = last_on_subject(nats, TIMELINE, &subject);
     let last = within(LAST_EVENT_TIMEOUT, "no answer from the stream", last).await?;
-    Ok(last.and_then(|message| serde_json::from_slice(&message.payload).ok()))
+    Ok(last.and_then(|message| decode(&subject, &message.payload)))
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::divergence::{EventIdentity, is_in_table, signed_events};
 use super::signature::EventSigner;
-use super::wire::{MAX_EVENT_BYTES, encode, truncate};
+use super::wire::{MAX_EVENT_BYTES, decode, encode, truncate};
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 use crate::bus::names::{TIMELINE, timeline_subject};
@@ -184,7 +184,7 @@ impl<O: Outbox> Publisher<O> {
     async fn read_last_published(&self) -> Result<LastPublished, CatchUpError> {
         let last = last_on_subject(&self.nats, TIMELINE, &self.subject).await?;
         let Some(message) = last else { return Ok(LastPublished::default()) };
-        let found = serde_json::from_slice(&message.payload).ok();
+        let found = decode(&self.subject, &message.payload);
         let at = |event: Option<&TimelineEvent>| LastPublished {
             session_seq: event.map_or(0, |event| event.session_seq),
             stream_sequence: message.sequence,

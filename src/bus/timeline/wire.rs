@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::bus::names::timeline_subject;
 use crate::investigation::timeline::TimelineEvent;
 
 /// The largest event on the wire.
@@ -34,6 +35,13 @@ pub(super) fn truncate(event: TimelineEvent, max_bytes: usize) -> TimelineEvent 
         format!("{kept}\n[cut here: {} of {bytes} bytes; the store has all of it]", kept.len())
     };
     cut
+}
+
+/// The event of a message on this subject. `None` for a message that is not an event, and for one that is the event of
+/// another session: a client that may read a stream can let the server copy a message, with its signature, to a subject.
+pub(super) fn decode(subject: &str, payload: &[u8]) -> Option<TimelineEvent> {
+    let event: Option<TimelineEvent> = serde_json::from_slice(payload).ok();
+    event.filter(|event| timeline_subject(event.session_id) == subject)
 }
 
 /// The event's JSON.
@@ -112,6 +120,14 @@ mod tests {
     fn an_event_within_the_bound_stays_as_it_is() {
         let small = event("text".into(), json!({"kind": "x"}));
         assert_eq!(truncate(small.clone(), MAX_EVENT_BYTES), small);
+    }
+
+    #[test]
+    fn the_event_of_another_session_is_no_event_of_this_subject() {
+        let one = event("text".into(), json!({}));
+        let of = |session: SessionId| decode(&timeline_subject(session), &encode(&one));
+        assert_eq!((of(one.session_id), of(SessionId(Uuid::max()))), (Some(one.clone()), None));
+        assert_eq!(decode(&timeline_subject(one.session_id), b"{}"), None);
     }
 
     #[test]
