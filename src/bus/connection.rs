@@ -1,15 +1,15 @@
 //! The connection to NATS: connects, reconnects and reports its state.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::{Context, context::ContextBuilder};
-use async_nats::{Client, ConnectError, ConnectErrorKind, Event};
+use async_nats::{AuthError, Client, ConnectError, ConnectErrorKind, Event};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::address::{Address, Login, without_credentials};
+use super::credentials::{ClientCertificate, Credentials};
 use super::error::{Error, within};
 use crate::engine::backoff::Backoff;
 
@@ -31,7 +31,7 @@ pub struct Options {
     /// `worker`, `watch`, …: the connection's name and its inbox prefix, so that roles cannot read each other's
     /// replies.
     pub role: String,
-    pub credentials: Option<PathBuf>,
+    pub credentials: Credentials,
     /// How long to retry while no server answers.
     pub retry: ConnectRetry,
 }
@@ -89,16 +89,16 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the URL cannot be understood ([`Error::Url`]), the server is too old or refuses, or, with
-    /// [`ConnectRetry::UpTo`], does not answer in time.
+    /// When the URL cannot be understood ([`Error::Url`]) or a file of the credentials cannot be used, the server is too
+    /// old or refuses, or, with [`ConnectRetry::UpTo`], does not answer in time.
     pub async fn connect(options: &Options) -> Result<Self, Error> {
         let Address { servers, login, redacted: url } = Address::parse(&options.url)?;
+        options.credentials.check()?;
         let begun = Instant::now();
         let mut logged = begun;
         loop {
             let events = Arc::new(ConnectionEvents::default());
-            let error = match client_options(options, login.as_ref(), &events).await?.connect(servers.as_slice()).await
-            {
+            let error = match client_options(options, login.clone(), &events).connect(servers.as_slice()).await {
                 Ok(client) => return Self::checked(client, &events, url).await,
                 Err(error) => error,
             };
@@ -172,13 +172,19 @@ impl Nats {
     }
 }
 
-async fn client_options(
+fn client_options(
     options: &Options,
-    login: Option<&Login>,
+    login: Option<Login>,
     events: &Arc<ConnectionEvents>,
-) -> Result<async_nats::ConnectOptions, Error> {
+) -> async_nats::ConnectOptions {
     let events = Arc::clone(events);
-    let client_options = async_nats::ConnectOptions::new()
+    let credentials = options.credentials.clone();
+    let tls = (credentials.need_tls(), credentials.ca.clone(), credentials.certificate.clone());
+    // The client ignores the login in a URL, and it asks for the login again for each connection.
+    let answer = move |challenge: Vec<u8>| {
+        std::future::ready(credentials.login.auth(login.as_ref(), &challenge).map_err(AuthError::new))
+    };
+    let mut client_options = async_nats::ConnectOptions::with_auth_callback(answer)
         .name(format!("tarsy {}", options.role))
         .custom_inbox_prefix(format!("_INBOX_{}", options.role))
         .connection_timeout(CONNECTION_TIMEOUT)
@@ -190,15 +196,18 @@ async fn client_options(
             events.record(&event);
             std::future::ready(())
         });
-    // The client ignores the login in a URL.
-    let client_options = match login.cloned() {
-        None => client_options,
-        Some(Login::Password { user, password }) => client_options.user_and_password(user, password),
-        Some(Login::Token(token)) => client_options.token(token),
-    };
-    let Some(path) = &options.credentials else { return Ok(client_options) };
-    let with_credentials = client_options.credentials_file(path).await;
-    with_credentials.map_err(|source| Error::Credentials { path: path.clone(), source })
+    // The client reads these files for each connection, too.
+    let (is_required, ca, certificate) = tls;
+    if is_required {
+        client_options = client_options.require_tls(true);
+    }
+    if let Some(ca) = ca {
+        client_options = client_options.add_root_certificates(ca);
+    }
+    if let Some(ClientCertificate { certificate, key }) = certificate {
+        client_options = client_options.add_client_certificate(certificate, key);
+    }
+    client_options
 }
 
 impl ConnectionEvents {
@@ -254,7 +263,7 @@ mod tests {
         let options = Options {
             url: "nats://u:s3cret@a:4222".to_owned(),
             role: "worker".to_owned(),
-            credentials: None,
+            credentials: Credentials::default(),
             retry: ConnectRetry::Forever,
         };
         assert_eq!(format!("{options:?}"), r#"Options { url: "nats://a:4222", role: "worker", retry: Forever, .. }"#);

@@ -2,10 +2,10 @@
 
 use std::fmt::{Debug, Display};
 use std::future::Future;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::topology::fields::Difference;
+use crate::config::SecretError;
 use crate::engine::ports::BrokerUnavailable;
 use crate::investigation::ids::SessionId;
 
@@ -35,9 +35,9 @@ pub enum Error {
         url: String,
         source: async_nats::ConnectError,
     },
-    /// The credentials file cannot be used.
-    #[error("nats credentials {}: {source}", path.display())]
-    Credentials { path: PathBuf, source: std::io::Error },
+    /// A file of the credentials cannot be used.
+    #[error("nats credentials: {0}")]
+    Credentials(#[from] SecretError),
     /// Older servers silently ignore settings that tarsy depends on.
     #[error("nats-server at {url} is version {version}; tarsy needs 2.11 or newer")]
     OldServer {

@@ -7,13 +7,15 @@
 //! 3. `timeline` publishes the events that the store has committed, and watchers follow them.
 //! 4. `dead_letters` keeps the alerts that were given up.
 //!
-//! Beside them: `cancel_requests` for running sessions, `presence` and `server` for people; `stream` reads streams for
-//! all. This module may know the ports and the domain types; it knows no database, no model and no tool.
+//! Beside them: `cancel_requests` for running sessions; `presence`, `server` and `permissions` for people; `stream`
+//! reads streams for all. This module may know the ports and the domain types; it knows no database, no model and no
+//! tool.
 
 mod names;
 mod headers;
 mod error;
 mod address;
+mod credentials;
 mod connection;
 mod topology;
 mod stream;
@@ -23,9 +25,11 @@ pub mod dead_letters;
 mod cancel_requests;
 mod presence;
 mod server;
+pub mod permissions;
 
 pub use cancel_requests::JetStreamCancelRequests;
 pub use connection::{ConnectRetry, ConnectionState, Nats, Options};
+pub use credentials::{ClientCertificate as NatsCertificate, Credentials as NatsCredentials, LoginSource};
 pub use dead_letters::stored::{MAX_DEAD_LETTERS, StoredDeadLetter};
 pub use error::Error;
 pub use headers::{

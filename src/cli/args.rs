@@ -19,7 +19,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
-use crate::bus::SubjectSuffix;
+use crate::bus::{NatsCredentials, SubjectSuffix};
 use crate::cli::session_ref::{SessionRef, session_id};
 use crate::cli::view::ViewArgs;
 use crate::config::url_pattern::UrlPattern;
@@ -27,6 +27,7 @@ use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 use crate::llm::client::Credentials;
 use crate::roles::shutdown::StopOn;
+use crate::store::Secrets;
 
 use values::{drill, duration};
 
@@ -80,6 +81,10 @@ pub struct GlobalArgs {
     /// From variables only, because every user of the machine can read a command line.
     #[arg(skip)]
     pub llm_credentials: Credentials,
+    #[arg(skip)]
+    pub nats_credentials: NatsCredentials,
+    #[arg(skip)]
+    pub database_secrets: Secrets,
     /// The configuration file [default: tarsy.yaml, if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "TARSY_CONFIG")]
     pub config: Option<PathBuf>,
@@ -94,7 +99,7 @@ pub struct GlobalArgs {
 impl fmt::Debug for GlobalArgs {
     /// Omits the addresses, which may contain passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nats_url: _, database_url: _, llm_addr, llm_credentials: _, config, log, log_level } = self;
+        let Self { llm_addr, config, log, log_level, .. } = self;
         let mut text = f.debug_struct("GlobalArgs");
         text.field("llm_addr", llm_addr).field("config", config).field("log", log).field("log_level", log_level);
         text.finish_non_exhaustive()

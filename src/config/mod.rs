@@ -8,6 +8,7 @@
 mod examples;
 pub mod default_models;
 mod load;
+mod secret;
 pub mod read;
 pub mod sections;
 mod show;
@@ -26,6 +27,7 @@ pub use examples::{EXAMPLES, Example, example_of};
 pub use load::{FILE, find, process_env};
 pub use read::fault::{Fault, Faults, render_faults};
 pub use read::template::{Template, TemplateError};
+pub use secret::{Secret, SecretError, environment_fault};
 pub use sections::agents::Agent;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};

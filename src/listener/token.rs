@@ -1,13 +1,15 @@
 //! The bearer token that the clients of a listener have to send.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// The token that clients have to send. Only its SHA-256 hash is kept.
+/// The token that clients have to send. Only its SHA-256 hash is kept. Clones share it, so that it can be renewed.
 #[derive(Clone)]
-pub struct Token([u8; 32]);
+pub struct Token(Arc<RwLock<[u8; 32]>>);
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -18,8 +20,15 @@ impl std::fmt::Debug for Token {
 impl Token {
     /// `None` if no client can send `text` as a token: it is empty, or has spaces or characters beyond ASCII.
     pub fn new(text: &str) -> Option<Self> {
-        let sendable = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        sendable.then(|| Self(Sha256::digest(text).into()))
+        is_sendable(text).then(|| Self(Arc::new(RwLock::new(Sha256::digest(text).into()))))
+    }
+
+    /// Accepts this token in place of the present one, unless no client can send it. Returns whether it is accepted.
+    pub fn renew(&self, text: &str) -> bool {
+        if is_sendable(text) {
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = Sha256::digest(text).into();
+        }
+        is_sendable(text)
     }
 
     /// Whether these headers carry the token, compared in constant time.
@@ -28,8 +37,13 @@ impl Token {
         let Some((_, sent)) = value.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")) else {
             return false;
         };
-        Sha256::digest(sent.trim_ascii()).as_slice().ct_eq(&self.0).into()
+        let hash = *self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Sha256::digest(sent.trim_ascii()).as_slice().ct_eq(&hash).into()
     }
+}
+
+fn is_sendable(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -53,6 +67,9 @@ mod tests {
         }
         assert!(!token.matches(&HeaderMap::new()));
         assert_eq!(format!("{token:?}"), "Token");
+        let shared = token.clone();
+        assert!(!shared.renew("two words") && matches("Bearer s3cret"));
+        assert!(shared.renew("n3w") && matches("Bearer n3w") && !matches("Bearer s3cret"));
     }
 
     #[test]

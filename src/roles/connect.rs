@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use crate::bus::{self, Bound, ConnectRetry, Nats, Options, TopologySettings};
-use crate::config::{Config, Env, Fault, Faults};
+use crate::bus::{self, Bound, ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
+use crate::config::{Config, Env, Faults, Secret, environment_fault};
 use crate::llm::client::{Client, ClientCertificate, Credentials};
 use crate::llm::pem::FileError;
 use crate::llm::token::TokenSource;
-use crate::store::{ConnectOptions, Error, Schema, check_for_worker};
+use crate::store::{ConnectOptions, Error, Schema, Secrets, check_for_worker};
 
 /// The addresses of the servers.
 #[derive(Clone)]
@@ -22,6 +22,8 @@ pub struct Addresses {
     pub llm_addr: String,
     /// What the LLM service asks its clients for.
     pub llm_credentials: Credentials,
+    pub nats_credentials: NatsCredentials,
+    pub database_secrets: Secrets,
 }
 
 impl std::fmt::Debug for Addresses {
@@ -39,28 +41,29 @@ pub struct BadAddress(pub String);
 /// The default address of the broker.
 pub const LOCAL_NATS: &str = "nats://127.0.0.1:4222";
 
+/// An address, and the file that it came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenAddress {
+    pub text: Option<String>,
+    pub file: Option<Secret>,
+}
+
 /// The given address, else the content of the file that `<variable>_FILE` names.
 ///
 /// # Errors
 /// When both variables are set, or the file cannot be read. The error contains no address.
-pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<Option<String>, Faults> {
+pub fn from_file(given: Option<String>, variable: &str, env: Env<'_>) -> Result<GivenAddress, Faults> {
     let name = format!("{variable}_FILE");
-    let Some(file) = env(&name).filter(|file| !file.is_empty()) else { return Ok(given) };
-    let fault = |problem: String| environment_fault(&name, problem);
+    let Some(file) = Secret::file_of(&name, env) else { return Ok(GivenAddress { text: given, file: None }) };
     if env(variable).is_some() {
-        return Err(fault(format!("is set, and {variable} as well; accepted: only one of them")));
+        let problem = format!("is set, and {variable} as well; accepted: only one of them");
+        return Err(environment_fault(&name, problem));
     }
     if given.is_some() {
-        return Ok(given);
+        return Ok(GivenAddress { text: given, file: None });
     }
-    let text = std::fs::read_to_string(&file).map_err(|error| fault(format!("{file}: {error}")))?;
-    Ok(Some(text.trim().to_owned()).filter(|address| !address.is_empty()))
-}
-
-/// A fault of an environment variable.
-pub(super) fn environment_fault(variable: &str, problem: String) -> Faults {
-    let fault = Fault { key: variable.to_owned(), line: 0, problem };
-    Faults { file: "environment".to_owned(), faults: vec![fault] }
+    let text = file.read().map_err(|error| environment_fault(&name, error.to_string()))?;
+    Ok(GivenAddress { text: Some(text), file: Some(file) })
 }
 
 /// The variable with the token of the LLM service, for the service and for its clients.
@@ -130,10 +133,12 @@ impl Addresses {
     }
 
     async fn nats(&self, role: &str, retry: ConnectRetry) -> anyhow::Result<Nats> {
-        let options = Options { url: self.nats_url.clone(), role: role.to_owned(), credentials: None, retry };
+        let credentials = self.nats_credentials.clone();
+        let options = Options { url: self.nats_url.clone(), role: role.to_owned(), credentials, retry };
         match Nats::connect(&options).await {
             Ok(nats) => Ok(nats),
             Err(error @ bus::Error::Url { .. }) => bail!(BadAddress(format!("{error}: set NATS_URL or --nats-url"))),
+            Err(error @ bus::Error::Credentials(_)) => bail!(BadAddress(error.to_string())),
             Err(error) => bail!(error),
         }
     }
@@ -159,7 +164,8 @@ impl Addresses {
         let Some(url) = url else {
             bail!(BadAddress("no database: set DATABASE_URL or --database-url".to_owned()));
         };
-        Ok(ConnectOptions { application_name: application_name.to_owned(), ..ConnectOptions::new(url) })
+        let (application_name, secrets) = (application_name.to_owned(), self.database_secrets.clone());
+        Ok(ConnectOptions { application_name, secrets, ..ConnectOptions::new(url) })
     }
 }
 
@@ -176,7 +182,9 @@ pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
                 tracing::info!(version, "database schema newer: it may be used with this version");
                 return Ok(());
             }
-            Err(error @ (Error::BadUrl(_) | Error::Refused { .. })) => bail!(BadAddress(one_line(&error))),
+            Err(error @ (Error::BadUrl(_) | Error::Refused { .. } | Error::Secret(_))) => {
+                bail!(BadAddress(one_line(&error)))
+            }
             // Retrying cannot help.
             Err(
                 error @ (Error::SchemaBehind(_)
@@ -232,7 +240,15 @@ mod tests {
             let env = move |name: &str| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
             let llm_credentials = llm_credentials(&env).map_err(|faults| faults.to_string())?;
             let (nats_url, llm_addr) = (String::new(), "https://llm:50051".to_owned());
-            let addresses = Addresses { nats_url, database_url: None, llm_addr, llm_credentials };
+            let (nats_credentials, database_secrets) = Default::default();
+            let addresses = Addresses {
+                nats_url,
+                database_url: None,
+                llm_addr,
+                llm_credentials,
+                nats_credentials,
+                database_secrets,
+            };
             addresses.llm().map_err(|error| error.to_string())?;
             Ok::<_, String>(addresses.llm_credentials)
         };
@@ -259,7 +275,7 @@ mod tests {
         let file = directory.path().join("url").display().to_string();
         std::fs::write(&file, "postgres://u:w0rd@h/d\n").unwrap();
         let named = |name: &str| (name == "DATABASE_URL_FILE").then(|| file.clone());
-        let read = |given: Option<&str>| from_file(given.map(str::to_owned), "DATABASE_URL", &named).unwrap();
+        let read = |given: Option<&str>| from_file(given.map(str::to_owned), "DATABASE_URL", &named).unwrap().text;
         assert_eq!(read(None).as_deref(), Some("postgres://u:w0rd@h/d"));
         assert_eq!(read(Some("postgres://option")).as_deref(), Some("postgres://option"));
         let both = |name: &str| named(name).or_else(|| (name == "DATABASE_URL").then(|| "postgres://x".to_owned()));

@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::net::TcpListener;
 
-use super::connect::{LLM_TOKEN, LLM_TOKEN_FILE, environment_fault};
+use super::connect::{LLM_TOKEN, LLM_TOKEN_FILE};
 use super::shutdown::{Signals, print_ready_and_metrics};
-use crate::config::LlmService;
+use crate::config::{LlmService, environment_fault};
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
 use crate::investigation::mask::Mask;

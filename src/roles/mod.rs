@@ -3,8 +3,8 @@
 //!
 //! `worker`, `llm_service` and `receive` run until a signal stops them; `migrate`, `models`, `doctor`, `init` and
 //! `drill` serve commands.
-//! All of them use `connect` and `redact` (addresses), `secrets` and `masked` (the mask), `tools` (MCP servers),
-//! `guard` and `shutdown` (the process).
+//! All of them use `credentials`, `connect` and `redact` (addresses), `secrets` and `masked` (the mask), `tools` (MCP
+//! servers), `guard` and `shutdown` (the process).
 
 pub mod worker;
 pub mod llm_service;
@@ -14,6 +14,7 @@ pub mod models;
 pub mod doctor;
 pub mod init;
 pub mod drill;
+pub mod credentials;
 pub mod connect;
 mod redact;
 pub mod secrets;

@@ -2,6 +2,7 @@
 //!
 //! A client gets 202 only after the stream has acknowledged its alert. Until then the client is responsible for it.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::connect::{Addresses, environment_fault};
+use super::connect::Addresses;
 use super::shutdown::print_ready_and_metrics;
 use crate::bus::{self, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT};
-use crate::config::{Config, Receive, process_env};
+use crate::config::{Config, Receive, Secret, environment_fault, process_env};
 use crate::investigation::ids::SessionId;
 use crate::listener::{Limits, Token};
 use crate::receiver::{HeaderRules, InboundAlert, PublishError, Published, Queue, Settings, serve};
@@ -38,6 +39,7 @@ pub struct Options {
 
 const TOKEN_VARIABLE: &str = "TARSY_RECEIVE_TOKEN";
 const TOKEN_FILE_VARIABLE: &str = "TARSY_RECEIVE_TOKEN_FILE";
+const TOKEN_READ_INTERVAL: Duration = Duration::from_secs(2);
 /// For the head of a request, and between two requests.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(3);
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -66,6 +68,26 @@ pub fn token() -> anyhow::Result<Option<Token>> {
     };
     let problem = "is empty or has spaces or letters beyond ASCII; accepted: visible ASCII characters";
     Token::new(text.trim_end()).map(Some).ok_or_else(|| invalid(name, problem.to_owned()))
+}
+
+/// Reads the file of the token again and again, so that a renewed token is accepted without a restart.
+async fn keep_up(token: Option<Token>) -> Infallible {
+    let (Some(token), Some(file)) = (token, Secret::file_of(TOKEN_FILE_VARIABLE, &process_env)) else {
+        return std::future::pending().await;
+    };
+    let mut last_fault = None;
+    loop {
+        tokio::time::sleep(TOKEN_READ_INTERVAL).await; // pacing of reads
+        let fault = match file.read() {
+            Ok(text) if token.renew(&text) => None,
+            Ok(_) => Some("the file has no token".to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(fault) = fault.as_ref().filter(|_| fault != last_fault) {
+            tracing::error!(fault, "token not read again: the last one stays in use");
+        }
+        last_fault = fault;
+    }
 }
 
 fn invalid(variable: &str, problem: String) -> anyhow::Error {
@@ -97,7 +119,7 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
             connections: usize::try_from(config.receive.connections)?,
             per_address: usize::try_from(config.receive.connections_per_address)?,
         },
-        token,
+        token: token.clone(),
     };
     tracing::info!(%address, metrics = %telemetry.address, token = settings.token.is_some(), "receiver started");
     print_ready_and_metrics(address, telemetry.address)?;
@@ -105,6 +127,7 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     let receiver = tokio::spawn(serve(listener, settings, Broker(queue), shutdown.clone()));
     let linked = tokio::select! {
         result = link(&addresses, &broker, &ready) => result,
+        never = keep_up(token) => match never {},
         () = shutdown.cancelled() => Ok(()),
     };
     ready.send_replace(Readiness::NotReady("draining".to_owned()));

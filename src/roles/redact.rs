@@ -80,6 +80,8 @@ mod tests {
             database_url: Some(database.to_owned()),
             llm_addr: "127.0.0.1:50051".to_owned(),
             llm_credentials: Default::default(),
+            nats_credentials: Default::default(),
+            database_secrets: Default::default(),
         }
     }
 

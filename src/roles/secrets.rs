@@ -60,6 +60,12 @@ fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {
     if let Some(addresses) = addresses {
         add_passwords(&addresses.nats_url, &mut values);
         add_passwords(addresses.database_url.as_deref().unwrap_or_default(), &mut values);
+        for secret in addresses.nats_credentials.login.secrets().into_iter().chain(addresses.database_secrets.read()) {
+            add_passwords(&secret, &mut values);
+            if !secret.contains("://") {
+                values.insert(secret);
+            }
+        }
         let token = addresses.llm_credentials.token.as_ref();
         values.extend(token.and_then(|source| source.read().ok()).unwrap_or_default());
     }
@@ -167,6 +173,8 @@ mod tests {
             database_url: Some(database.to_owned()),
             llm_addr: "127.0.0.1:1".to_owned(),
             llm_credentials: Default::default(),
+            nats_credentials: Default::default(),
+            database_secrets: Default::default(),
         }
     }
 

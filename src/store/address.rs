@@ -27,6 +27,13 @@ pub(super) fn may_set_session_attributes(address: &str) -> bool {
         || is_set("PGSERVICE")
 }
 
+/// Whether the address, or a variable or service file that libpq reads, may set `sslmode`.
+pub(super) fn may_set_tls_mode(address: &str) -> bool {
+    let form = Form::of(address);
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    ["sslmode", "service"].iter().any(|key| form.value(key).is_some()) || is_set("PGSSLMODE") || is_set("PGSERVICE")
+}
+
 /// Whether the address lists more than one server.
 pub(super) fn names_several_servers(address: &str) -> bool {
     match Form::of(address) {

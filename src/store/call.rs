@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_diesel::postgres::{Object, Pool};
 use diesel::pg::PgConnection;
 use diesel::result::QueryResult;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::connect::Store;
 use super::error::Error;
+use super::pool::{Object, Pool};
 use crate::engine::backoff::Backoff;
 
 const RETRY: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(2) };

@@ -37,7 +37,7 @@ const RIGHTS: [(&str, &str); 14] = [
     (MIGRATIONS_TABLE, "SELECT"),
 ];
 
-const MIGRATIONS_TABLE: &str = "__diesel_schema_migrations";
+pub(super) const MIGRATIONS_TABLE: &str = "__diesel_schema_migrations";
 
 /// The relation of a usable schema to this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +159,11 @@ fn keeps_settings(connection: &mut PgConnection, statement_timeout: Duration) ->
 }
 
 fn has_rights(connection: &mut PgConnection) -> Result<(), Error> {
+    lacking_rights(connection)?.map_or(Ok(()), |missing| Err(Error::NotAllowed(missing)))
+}
+
+/// The rights that a worker needs and the role lacks: `INSERT on entries, SELECT on event_key`.
+pub(super) fn lacking_rights(connection: &mut PgConnection) -> Result<Option<String>, Error> {
     let wanted = RIGHTS.iter().flat_map(|(table, rights)| rights.split(' ').map(move |right| (*table, right)));
     let (tables, rights): (Vec<&str>, Vec<&str>) = wanted.unzip();
     let missing: Option<String> = select(
@@ -173,7 +178,7 @@ fn has_rights(connection: &mut PgConnection) -> Result<(), Error> {
         ),
     )
     .get_result(connection)?;
-    missing.map_or(Ok(()), |missing| Err(Error::NotAllowed(missing)))
+    Ok(missing)
 }
 
 #[cfg(test)]

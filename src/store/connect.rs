@@ -1,21 +1,16 @@
-//! Connection pools: their options, and the settings of each connection.
+//! The options of a connection, and the store with its pools.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use deadpool_diesel::postgres::{Hook, HookError, Manager, Pool, Runtime};
-use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection};
 
 use super::address;
 use super::error::Error;
+use super::pool::{self, Pool};
+use crate::config::Secret;
 use crate::investigation::mask::Mask;
 
-/// Sent on every new connection. A confirmed commit has to survive a crash of the server, whatever the server's default
-/// is. A server without lz4 keeps its own compression and then stores large texts at half the rate.
-const SETTINGS: &str = "SELECT set_config('synchronous_commit', 'on', false) \
-                        WHERE current_setting('synchronous_commit') = 'off'; \
-                        SELECT set_config(name, 'lz4', false) FROM pg_settings \
-                        WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)";
 /// Rows of `store_probes`: each process writes to one of them.
 const PROBE_SLOTS: i16 = 64;
 
@@ -25,6 +20,7 @@ const PROBE_SLOTS: i16 = 64;
 pub struct ConnectOptions {
     /// A libpq connection string, as a URL or as keywords.
     pub url: String,
+    pub secrets: Secrets,
     /// Shown in `pg_stat_activity`.
     pub application_name: String,
     /// The number of connections. Renewals have one more of their own.
@@ -42,6 +38,25 @@ pub struct ConnectOptions {
     pub may_be_read_only: bool,
 }
 
+/// The files of a connection. They are read for each connection, so that a renewed password is used without a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secrets {
+    /// Replaces [`ConnectOptions::url`].
+    pub address: Option<Secret>,
+    /// Replaces the password of the address.
+    pub password: Option<Secret>,
+    /// The authorities that may have signed the server's certificate. With them the certificate has to fit the host,
+    /// unless the address has another `sslmode`.
+    pub ca: Option<PathBuf>,
+}
+
+impl Secrets {
+    /// The texts that may appear nowhere, as far as they can be read now.
+    pub fn read(&self) -> Vec<String> {
+        [&self.address, &self.password].into_iter().flatten().filter_map(|secret| secret.read().ok()).collect()
+    }
+}
+
 impl std::fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ConnectOptions")
@@ -56,6 +71,7 @@ impl ConnectOptions {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            secrets: Secrets::default(),
             application_name: "tarsy".to_owned(),
             pool_size: 8,
             statement_timeout: Duration::from_secs(10),
@@ -68,7 +84,14 @@ impl ConnectOptions {
 
     /// The connection string with all settings that apply from the first statement on. A pooler that shares connections
     /// refuses `options`, whereas it would lose the effect of SET or pass it on to other clients.
-    pub(super) fn connection_string(&self) -> String {
+    ///
+    /// # Errors
+    /// [`Error::Secret`] when a file cannot be read.
+    pub(super) fn connection_string(&self) -> Result<String, Error> {
+        let url = match &self.secrets.address {
+            Some(file) => file.read()?,
+            None => self.url.clone(),
+        };
         let mut parameters = vec![
             ("connect_timeout", self.connect_timeout.as_secs().max(2).to_string()),
             ("tcp_user_timeout", self.connect_timeout.as_millis().to_string()),
@@ -78,16 +101,25 @@ impl ConnectOptions {
             ("keepalives_count", "3".to_owned()),
             ("application_name", self.application_name.clone()),
         ];
-        let needs_primary = !self.may_be_read_only || address::names_several_servers(&self.url);
-        if needs_primary && !address::may_set_session_attributes(&self.url) {
+        let needs_primary = !self.may_be_read_only || address::names_several_servers(&url);
+        if needs_primary && !address::may_set_session_attributes(&url) {
             parameters.push(("target_session_attrs", "read-write".to_owned()));
+        }
+        if let Some(ca) = &self.secrets.ca {
+            parameters.push(("sslrootcert", ca.display().to_string()));
+            if !address::may_set_tls_mode(&url) {
+                parameters.push(("sslmode", "verify-full".to_owned()));
+            }
+        }
+        if let Some(password) = &self.secrets.password {
+            parameters.push(("password", password.read()?));
         }
         let settings = format!(
             "-c statement_timeout={statement} -c lock_timeout={} -c idle_in_transaction_session_timeout={statement}",
             self.lock_timeout.as_millis(),
             statement = self.statement_timeout.as_millis(),
         );
-        address::with(&self.url, &parameters, &settings)
+        Ok(address::with(&url, &parameters, &settings))
     }
 
     /// Runs `work` on a connection of its own, outside the pools.
@@ -95,29 +127,13 @@ impl ConnectOptions {
         &self,
         work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let url = self.connection_string();
+        let url = self.connection_string()?;
         blocking(move || work(&mut PgConnection::establish(&url)?)).await
     }
 
     fn pool(&self, size: usize) -> Result<Pool, Error> {
-        let prepare = Hook::async_fn(move |connection, _| {
-            Box::pin(async move {
-                match connection.interact(|connection| connection.batch_execute(SETTINGS)).await {
-                    Ok(Ok(())) => Ok(()),
-                    Ok(Err(error)) => Err(HookError::message(error.to_string())),
-                    Err(error) => Err(HookError::message(error.to_string())),
-                }
-            })
-        });
-        let pool = Pool::builder(Manager::new(self.connection_string(), Runtime::Tokio1))
-            .max_size(size)
-            .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(self.connect_timeout))
-            .create_timeout(Some(self.connect_timeout))
-            .recycle_timeout(Some(self.connect_timeout))
-            .post_create(prepare)
-            .build()?;
-        Ok(pool)
+        let options = self.clone();
+        pool::build(size, self.connect_timeout, move || options.connection_string())
     }
 }
 
@@ -214,7 +230,7 @@ mod tests {
     fn the_connection_string_has_the_timeouts_and_requires_a_writable_server() {
         let timeouts = TIMEOUTS.join("&");
         let made = |url: &str, may_be_read_only| {
-            ConnectOptions { may_be_read_only, ..ConnectOptions::new(url) }.connection_string()
+            ConnectOptions { may_be_read_only, ..ConnectOptions::new(url) }.connection_string().unwrap()
         };
         let primary = "target_session_attrs=read-write";
         assert_eq!(made("postgres://h/db", false), format!("postgres://h/db?{timeouts}&{primary}&{OPTIONS}"));
@@ -227,5 +243,26 @@ mod tests {
             words.starts_with("host=h dbname=db connect_timeout='5' ") && words.contains(" options='-c "),
             "{words}"
         );
+    }
+
+    #[test]
+    fn files_replace_the_address_and_the_password_at_each_connection() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        let env = |name: &str| Some(file(name).display().to_string());
+        let secret = |name: &str| Secret::file_of(name, &env);
+        let ca = Some("/etc/ca.pem".into());
+        let secrets = Secrets { address: secret("url"), password: secret("password"), ca };
+        let options = ConnectOptions { secrets, ..ConnectOptions::new("postgres://elsewhere/db") };
+        assert!(options.connection_string().unwrap_err().to_string().contains("there is no such file"));
+        for (url, password, expected) in [
+            ("postgres://h/one\n", "p&1\n", "&sslrootcert=%2Fetc%2Fca.pem&sslmode=verify-full&password=p%261&"),
+            ("postgres://h/two?sslmode=verify-ca", "p2", "&sslrootcert=%2Fetc%2Fca.pem&password=p2&"),
+        ] {
+            std::fs::write(file("url"), url).unwrap();
+            std::fs::write(file("password"), password).unwrap();
+            let made = options.connection_string().unwrap();
+            assert!(made.starts_with(url.trim()) && made.contains(expected), "{made}");
+        }
     }
 }

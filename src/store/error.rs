@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use deadpool_diesel::postgres::PoolError;
+use deadpool::managed::{BuildError, PoolError};
 use diesel::ConnectionError;
 use diesel::result::DatabaseErrorKind;
 
+use crate::config::SecretError;
 use crate::engine::ports::StoreError;
 
 /// Why a call to the store failed.
@@ -17,10 +18,13 @@ pub enum Error {
     BadUrl(&'static str),
     /// The pool gave no connection in time.
     #[error("no database connection: {0}")]
-    Pool(PoolError),
+    Pool(String),
+    /// A file of the connection cannot be used.
+    #[error("database credentials: {0}")]
+    Secret(#[from] SecretError),
     /// The pool could not be set up.
     #[error("database pool: {0}")]
-    Build(#[from] deadpool_diesel::postgres::BuildError),
+    Build(#[from] BuildError),
     /// The server, or a pooler before it, refuses this address because of its user, password, database or settings. It
     /// does so until the configuration changes.
     #[error("database refuses the connection: {reason}: {message}")]
@@ -89,8 +93,13 @@ impl Error {
     /// its values: it would refuse the same bytes again.
     pub(super) fn may_succeed_later(&self) -> bool {
         match self {
-            // A changed password takes effect at the next start; until then the database counts as unavailable.
-            Self::Pool(_) | Self::Connect(_) | Self::Refused { .. } | Self::NoAnswer(_) | Self::Broken(_) => true,
+            // A changed password takes effect when its file has it, or at the next start.
+            Self::Pool(_)
+            | Self::Secret(_)
+            | Self::Connect(_)
+            | Self::Refused { .. }
+            | Self::NoAnswer(_)
+            | Self::Broken(_) => true,
             Self::Statement(diesel::result::Error::DatabaseError(..)) => !self.is_refusal(),
             Self::Statement(error) => matches!(error, diesel::result::Error::BrokenTransactionManager),
             Self::BadUrl(_)
@@ -219,13 +228,9 @@ impl From<diesel::result::Error> for Error {
     }
 }
 
-impl From<PoolError> for Error {
-    fn from(error: PoolError) -> Self {
-        if let PoolError::Backend(deadpool_diesel::Error::Connection(error)) = error {
-            error.into()
-        } else {
-            Self::Pool(error)
-        }
+impl From<PoolError<Self>> for Error {
+    fn from(error: PoolError<Self>) -> Self {
+        if let PoolError::Backend(error) = error { error } else { Self::Pool(error.to_string()) }
     }
 }
 

@@ -48,7 +48,7 @@ pub struct Migrated {
 /// When the database cannot be reached, a migration fails, the schema is newer and says that this program may not use
 /// it, or `timeout` has passed: [`Error::MigrationBlocked`], [`Error::MigrationBusy`].
 pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migrated, Error> {
-    let url = options.connection_string();
+    let url = options.connection_string()?;
     let connection = blocking(move || Ok(PgConnection::establish(&url)?)).await?;
     let mut migrator = Migrator { connection: Some(connection), until: Instant::now() + timeout, timeout };
     migrator.run(|connection| Ok(connection.batch_execute("SET statement_timeout = 0")?)).await?;

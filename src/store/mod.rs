@@ -6,11 +6,13 @@
 
 mod address;
 mod connect;
+mod pool;
 mod migrate;
 #[allow(missing_docs, unreachable_pub, reason = "generated from the database")]
 mod schema;
 mod compatibility;
 pub(crate) mod diagnose;
+mod fit;
 mod error;
 mod call;
 mod statement;
@@ -22,9 +24,10 @@ pub mod writes;
 pub mod reads;
 
 pub use compatibility::{MIGRATIONS, Schema, check_for_worker, check_schema, schema_version};
-pub use connect::{ConnectOptions, PoolUse, Store};
+pub use connect::{ConnectOptions, PoolUse, Secrets, Store};
 pub use diagnose::{DatabaseReport, diagnose};
 pub use error::Error;
+pub use fit::{DatabaseFit, database_fit};
 pub use migrate::{MIGRATION_TIMEOUT, Migrated, migrate};
 pub use reads::list::{SessionFilter, SessionLine};
 pub use reads::report::{

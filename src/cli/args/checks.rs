@@ -22,6 +22,9 @@ pub struct DoctorArgs {
     /// Also ask each model that the configuration uses for one word, which the provider may bill
     #[arg(long)]
     pub probe: bool,
+    /// Instead, show which roles of tarsy the credentials for NATS and Postgres fit, and what they permit beyond that
+    #[arg(long, conflicts_with = "probe")]
+    pub permissions: bool,
     /// For programs: one JSON object a check
     #[arg(long)]
     pub json: bool,

@@ -1,7 +1,6 @@
 //! `tarsy doctor` and `tarsy completions`.
 
 use std::io::Write as _;
-use std::pin::pin;
 
 use clap::CommandFactory as _;
 use futures_util::StreamExt as _;
@@ -20,7 +19,11 @@ pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Res
     let style = TerminalEnv::of_process().style();
     let mut found = Vec::new();
     let ask = if args.probe { Ask::OneWord(doctor::PROBE_TIMEOUT) } else { Ask::Nothing };
-    let mut checks = pin!(doctor::run(&addresses(global), find(global.config.clone()), ask));
+    let mut checks = if args.permissions {
+        doctor::permissions::run(&addresses(global)).boxed()
+    } else {
+        doctor::run(&addresses(global), find(global.config.clone()), ask).boxed()
+    };
     while let Some(check) = checks.next().await {
         let lines = if args.json { vec![json_line(&check)?] } else { checks::check(&check, &style) };
         print(&lines)?;

@@ -29,7 +29,7 @@ use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
 use crate::config::{Config, Faults, find, process_env};
 use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
-use crate::roles::secrets;
+use crate::roles::{credentials, secrets};
 use crate::store;
 use crate::telemetry::logs;
 
@@ -135,8 +135,11 @@ fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
 
 /// Reads the addresses from files where no option and no variable has them.
 fn with_address_files(mut global: GlobalArgs) -> Result<GlobalArgs, Faults> {
-    global.nats_url = from_file(global.nats_url, "NATS_URL", &process_env)?;
-    global.database_url = from_file(global.database_url, "DATABASE_URL", &process_env)?;
+    let nats = from_file(global.nats_url, "NATS_URL", &process_env)?;
+    let database = from_file(global.database_url, "DATABASE_URL", &process_env)?;
+    global.nats_credentials = credentials::of_nats(nats.file, &process_env)?;
+    global.database_secrets = credentials::of_database(database.file, &process_env)?;
+    (global.nats_url, global.database_url) = (nats.text, database.text);
     global.llm_credentials = llm_credentials(&process_env)?;
     Ok(global)
 }
@@ -147,6 +150,8 @@ fn addresses(global: &GlobalArgs) -> Addresses {
         database_url: global.database_url.clone(),
         llm_addr: global.llm_addr.clone(),
         llm_credentials: global.llm_credentials.clone(),
+        nats_credentials: global.nats_credentials.clone(),
+        database_secrets: global.database_secrets.clone(),
     }
 }
 

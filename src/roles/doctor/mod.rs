@@ -3,6 +3,7 @@
 //! Each check has a time limit and runs beside the others; the checks of the broker share one connection.
 
 mod broker;
+pub mod permissions;
 mod database;
 mod model;
 mod tools;
@@ -42,6 +43,8 @@ pub struct Check {
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Ok,
+    /// Neither good nor bad.
+    Info,
     /// The part works, but an operator should know of the finding.
     Warn,
     /// The part does not work.

@@ -69,6 +69,8 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
         database_url: Some(variable("DATABASE_URL")),
         llm_addr: variable("TARSY_LLM_ADDR"),
         llm_credentials: Default::default(),
+        nats_credentials: Default::default(),
+        database_secrets: Default::default(),
     };
     let options = worker::Options {
         addresses,

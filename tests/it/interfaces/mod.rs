@@ -2,7 +2,7 @@
 
 mod config;
 mod init;
-mod commands;
+pub(crate) mod commands;
 mod tools;
 pub(crate) mod receive;
 mod python;

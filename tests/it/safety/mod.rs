@@ -8,3 +8,4 @@ mod provider_bytes;
 mod masking_speed;
 mod hostile;
 mod hostile_servers;
+mod permissions;

@@ -1,5 +1,6 @@
 //! Servers, processes and signals that the tests share.
 
+pub(crate) mod certificates;
 pub(crate) mod figures;
 pub(crate) mod gates;
 pub(crate) mod http;

@@ -1,6 +1,8 @@
 //! A nats-server of its own for each test.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "helpers of tests fail the test")]
 
+pub(crate) mod jwt;
+
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;

@@ -2,9 +2,9 @@
 //!
 //! It runs the programs of the shared server, as the owner of that server's data: Postgres refuses to run as root.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use super::certificates::Pair;
 use super::nats::killed_with_this_process;
 use super::postgres::admin;
 use super::process::{children_of, is_running};
@@ -52,6 +53,30 @@ impl PostgresServer {
     /// The URL of its superuser.
     pub(crate) fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Admits every role but the superuser only over TLS and with a password.
+    pub(crate) async fn require_tls(&self, pair: &Pair) {
+        for (from, name) in [(&pair.certificate, "server.crt"), (&pair.key, "server.key")] {
+            let to = self.data().join(name);
+            std::fs::copy(from, &to).expect("the file can be copied");
+            std::fs::set_permissions(&to, Permissions::from_mode(0o600)).expect("its mode");
+            chown(&to, self.user, self.user).expect("its owner");
+        }
+        let admitted = "host all postgres 127.0.0.1/32 trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
+        std::fs::write(self.data().join("pg_hba.conf"), admitted).expect("the rules of access can be written");
+        let mut admin = PgConnection::establish(&self.url()).expect("the superuser");
+        for statement in ["ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()"] {
+            diesel::sql_query(statement).execute(&mut admin).expect(statement);
+        }
+        let url = self.url();
+        eventually_within(READY_WITHIN, "the server has read its configuration", async || {
+            let mut admin = PgConnection::establish(&url).expect("the superuser");
+            diesel::select(sql::<Text>("current_setting('ssl')"))
+                .get_result::<String>(&mut admin)
+                .is_ok_and(|on| on == "on")
+        })
+        .await;
     }
 
     /// Stops the server without a shutdown: clients get no message, and the next start has to recover.

@@ -295,7 +295,7 @@ impl TestSystem {
 
 async fn connect(url: &str) -> Nats {
     let retry = ConnectRetry::UpTo(Duration::from_secs(5));
-    let options = Options { url: url.to_owned(), role: "test".to_owned(), credentials: None, retry };
+    let options = Options { url: url.to_owned(), role: "test".to_owned(), credentials: Default::default(), retry };
     Nats::connect(&options).await.unwrap()
 }
 

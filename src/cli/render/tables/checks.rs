@@ -13,6 +13,7 @@ const NAME_COLUMNS: usize = 11;
 pub fn check(check: &Check, style: &Style) -> Vec<String> {
     let (word, paint) = match check.verdict {
         Verdict::Ok => ("ok", Paint::Green),
+        Verdict::Info => ("info", Paint::Dim),
         Verdict::Warn => ("warn", Paint::Yellow),
         Verdict::Fail => ("FAIL", Paint::Red),
     };

@@ -10,7 +10,12 @@ use super::{connect, recorder, within};
 use crate::support::nats::NatsServer;
 
 fn options(url: String) -> Options {
-    Options { url, role: "test".into(), credentials: None, retry: ConnectRetry::UpTo(Duration::from_secs(1)) }
+    Options {
+        url,
+        role: "test".into(),
+        credentials: Default::default(),
+        retry: ConnectRetry::UpTo(Duration::from_secs(1)),
+    }
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod dead_letters;
 mod feed;
 mod follow;
 mod follow_all;
+mod logins;
 mod position;
 mod presence;
 mod queue;
@@ -39,7 +40,8 @@ async fn connect(server: &NatsServer) -> Nats {
 }
 
 async fn connect_to(url: String) -> Nats {
-    let options = Options { url, role: "test".into(), credentials: None, retry: ConnectRetry::UpTo(LIMIT) };
+    let options =
+        Options { url, role: "test".into(), credentials: Default::default(), retry: ConnectRetry::UpTo(LIMIT) };
     Nats::connect(&options).await.expect("a connection")
 }
 

@@ -29,28 +29,28 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The result of a command.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(crate) struct Ran {
     code: i32,
-    pub(super) out: String,
-    pub(super) err: String,
+    pub(crate) out: String,
+    pub(crate) err: String,
     took: Duration,
 }
 
 impl Ran {
     /// The objects on standard output.
-    pub(super) fn json(&self) -> Vec<Value> {
+    pub(crate) fn json(&self) -> Vec<Value> {
         self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:?}"))).collect()
     }
 
     #[track_caller]
-    pub(super) fn exits(self, code: i32) -> Self {
+    pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         self
     }
 }
 
 /// Runs tarsy with no other of its variables, and with `input` on standard input.
-pub(super) async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
+pub(crate) async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) -> Ran {
     let mut command = Command::new(TARSY);
     for variable in ["NATS_URL", "DATABASE_URL", "TARSY_LLM_ADDR", "TARSY_CONFIG", "TARSY_GATES", "TARSY_LOG"] {
         command.env_remove(variable);

@@ -76,7 +76,7 @@ async fn make_streams(url: &str, settings: &TopologySettings) {
     let options = Options {
         url: url.to_owned(),
         role: "test".to_owned(),
-        credentials: None,
+        credentials: Default::default(),
         retry: ConnectRetry::UpTo(TEST_TIMEOUT),
     };
     Nats::connect(&options).await.unwrap().ensure_topology(settings).await.unwrap();

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::{Receiver, fixture};
 use crate::support::http::{self, head};
 use crate::support::process::{Tarsy, metric_is};
+use crate::support::wait::eventually;
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 /// Method, path, headers and body of a request; status and a word of the answer.
@@ -211,4 +212,10 @@ async fn without_a_token_the_receiver_listens_on_loopback_only() {
     let receiver = Receiver::start(&[("TARSY_RECEIVE_TOKEN_FILE", file)]).await;
     assert_eq!(receiver.post("/alert", &[], b"a").await.status, 401);
     assert_eq!(receiver.post("/alert", &[("authorization", "bearer from-a-file")], b"a").await.status, 202);
+    std::fs::write(file, "renewed\n").unwrap();
+    eventually("the renewed token is accepted", async || {
+        receiver.post("/alert", &[("authorization", "bearer renewed")], b"a").await.status == 202
+    })
+    .await;
+    assert_eq!(receiver.post("/alert", &[("authorization", "bearer from-a-file")], b"a").await.status, 401);
 }

@@ -210,7 +210,8 @@ async fn publish(jetstream: &Context, shared_ledger: &SharedLedger, session: Ses
 async fn request_cancel(system: &System, session: SessionId) {
     system.database.store().request_cancel(session).await.ok();
     let retry = ConnectRetry::UpTo(Duration::from_secs(2));
-    let options = Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: None, retry };
+    let options =
+        Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: Default::default(), retry };
     if let Ok(nats) = Nats::connect(&options).await {
         nats.request_cancel(session).await.ok();
     }

@@ -126,7 +126,8 @@ async fn messages(jetstream: &Context, stream: &str) -> Vec<jetstream::Message> 
 /// Follows each received session through the watchers' link; returns the seen events when all have ended.
 pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedReceiver<SessionId>) -> Vec<Watched> {
     let url = format!("nats://127.0.0.1:{}", system.watch_link.port());
-    let options = Options { url, role: "chaos".to_owned(), credentials: None, retry: ConnectRetry::Forever };
+    let options =
+        Options { url, role: "chaos".to_owned(), credentials: Default::default(), retry: ConnectRetry::Forever };
     let nats = Nats::connect(&options).await.unwrap();
     let store = Arc::new(system.database.store());
     let mut following = JoinSet::new();
@@ -140,7 +141,8 @@ pub(super) async fn follow(system: Arc<System>, mut sessions: mpsc::UnboundedRec
 /// Follows ended sessions, from the first number and from one in the middle.
 pub(super) async fn follow_late(system: &System, over: &BTreeMap<SessionId, u32>) -> Vec<Watched> {
     let retry = ConnectRetry::UpTo(Duration::from_secs(20));
-    let options = Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: None, retry };
+    let options =
+        Options { url: system.nats_url.clone(), role: "chaos".to_owned(), credentials: Default::default(), retry };
     let nats = Nats::connect(&options).await.unwrap();
     let store = Arc::new(system.database.store());
     let mut following = JoinSet::new();

@@ -1,6 +1,5 @@
 //! The service as an operator runs it: TLS, tokens, limits, reflection, drain and metrics.
 
-mod certificates;
 mod limits;
 mod process;
 mod proxies;

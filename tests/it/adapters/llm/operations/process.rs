@@ -7,7 +7,8 @@ use tarsy::llm::token::TokenSource;
 
 use super::super::gates::Gatekeeper;
 use super::super::harness::{ask, continued, failed, request, within_timeout};
-use super::certificates::{Authority, Pair};
+
+use crate::support::certificates::{Authority, Pair};
 use crate::support::http;
 use crate::support::process::Tarsy;
 use crate::support::system::TestSystem;

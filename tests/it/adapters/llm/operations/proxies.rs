@@ -15,7 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::super::harness::{ask, failed, request};
-use super::certificates::{Authority, Pair};
+
+use crate::support::certificates::{Authority, Pair};
 use crate::support::process::Tarsy;
 
 const KEY: &str = "seeded-key-9c1185a5";

@@ -16,8 +16,9 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use super::super::harness::{Server, ask, assert_unavailable, request, within_timeout};
-use super::certificates::{Authority, Pair};
+
 use super::start;
+use crate::support::certificates::{Authority, Pair};
 
 fn secured(tls: Option<TlsFiles>, token: Option<TokenSource>) -> Server {
     let security = Security::load(tls, token, &Mask::default()).unwrap();

@@ -4,6 +4,7 @@ mod schema;
 mod migrations;
 mod previous;
 pub(crate) mod rights;
+mod logins;
 mod plans;
 mod hot_updates;
 mod prune;

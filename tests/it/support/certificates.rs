@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 /// An authority that signs certificates, and its own in a file.
-pub(super) struct Authority {
+pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 /// A certificate and its key.
 #[derive(Clone)]
-pub(super) struct Pair {
-    pub(super) certificate: PathBuf,
-    pub(super) key: PathBuf,
+pub(crate) struct Pair {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 impl Authority {
-    pub(super) fn new(directory: &Path, name: &str) -> Self {
+    pub(crate) fn new(directory: &Path, name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -29,7 +29,7 @@ impl Authority {
     }
 
     /// Writes a new certificate for these host names and addresses over the files of `pair`.
-    pub(super) fn sign(&self, pair: &Pair, names: &[&str]) {
+    pub(crate) fn sign(&self, pair: &Pair, names: &[&str]) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &*self.issuer).unwrap();
@@ -37,7 +37,7 @@ impl Authority {
         std::fs::write(&pair.certificate, certificate.pem()).unwrap();
     }
 
-    pub(super) fn pair(&self, directory: &Path, name: &str, names: &[&str]) -> Pair {
+    pub(crate) fn pair(&self, directory: &Path, name: &str, names: &[&str]) -> Pair {
         let file = |end: &str| directory.join(format!("{name}.{end}"));
         let pair = Pair { certificate: file("crt"), key: file("key") };
         self.sign(&pair, names);

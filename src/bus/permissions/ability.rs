@@ -1,0 +1,142 @@
+//! What a client of the broker can do, each with the subjects that it needs for it.
+
+/// What a client can do. A right to publish on `$JS.API.…` is a right to call JetStream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ability {
+    QueueAlerts,
+    AskQuestions,
+    RequestCancels,
+    ReadCancels,
+    ClaimAlerts,
+    ReadQueuedAlerts,
+    PublishTimelines,
+    ReadTimelines,
+    ReadLastEvents,
+    PublishStatus,
+    ReadStatus,
+    PublishDeadLetters,
+    ReadDeadLetters,
+    RemoveDeadLetters,
+    InspectStreams,
+    ChangeStreams,
+    DestroyStreams,
+}
+
+impl Ability {
+    pub const ALL: [Self; 17] = [
+        Self::QueueAlerts,
+        Self::AskQuestions,
+        Self::RequestCancels,
+        Self::ReadCancels,
+        Self::ClaimAlerts,
+        Self::ReadQueuedAlerts,
+        Self::PublishTimelines,
+        Self::ReadTimelines,
+        Self::ReadLastEvents,
+        Self::PublishStatus,
+        Self::ReadStatus,
+        Self::PublishDeadLetters,
+        Self::ReadDeadLetters,
+        Self::RemoveDeadLetters,
+        Self::InspectStreams,
+        Self::ChangeStreams,
+        Self::DestroyStreams,
+    ];
+
+    /// The ability in words, after "may".
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::QueueAlerts => "queue alerts",
+            Self::AskQuestions => "ask questions",
+            Self::RequestCancels => "cancel investigations",
+            Self::ReadCancels => "read cancel requests",
+            Self::ClaimAlerts => "claim and acknowledge alerts",
+            Self::ReadQueuedAlerts => "read queued alerts, which are not masked",
+            Self::PublishTimelines => "publish events and deltas of timelines",
+            Self::ReadTimelines => "read timelines",
+            Self::ReadLastEvents => "read single events of timelines",
+            Self::PublishStatus => "publish the status of a worker",
+            Self::ReadStatus => "read the status of workers",
+            Self::PublishDeadLetters => "publish dead letters",
+            Self::ReadDeadLetters => "read dead letters, which are not masked",
+            Self::RemoveDeadLetters => "remove dead letters",
+            Self::InspectStreams => "read the configuration of streams and consumers",
+            Self::ChangeStreams => "create and change streams and consumers",
+            Self::DestroyStreams => "delete or purge streams",
+        }
+    }
+
+    /// The patterns of subjects on which it publishes.
+    pub fn publish(self) -> &'static [&'static str] {
+        match self {
+            Self::QueueAlerts => &["tarsy.alerts.>"],
+            Self::AskQuestions => &["tarsy.questions.>"],
+            Self::RequestCancels => &["tarsy.control.*"],
+            Self::ReadCancels => &["$JS.API.STREAM.MSG.GET.TARSY_CONTROL"],
+            Self::ClaimAlerts => &[
+                "$JS.API.CONSUMER.INFO.TARSY_ALERTS.*",
+                "$JS.API.CONSUMER.MSG.NEXT.TARSY_ALERTS.*",
+                "$JS.ACK.TARSY_ALERTS.>",
+            ],
+            Self::ReadQueuedAlerts => &["$JS.API.STREAM.MSG.GET.TARSY_ALERTS"],
+            Self::PublishTimelines => &["tarsy.timeline.*", "tarsy.live.*"],
+            Self::ReadTimelines => &[
+                "$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.*.tarsy.timeline.*",
+                "$JS.API.CONSUMER.MSG.NEXT.TARSY_TIMELINE.*",
+            ],
+            Self::ReadLastEvents => &["$JS.API.STREAM.MSG.GET.TARSY_TIMELINE"],
+            Self::PublishStatus => &["tarsy.workers.*"],
+            Self::ReadStatus => &[],
+            Self::PublishDeadLetters => &["tarsy.dead.*.*"],
+            Self::ReadDeadLetters => &[
+                "$JS.API.CONSUMER.CREATE.TARSY_DEAD_LETTERS.*.tarsy.dead.>",
+                "$JS.API.CONSUMER.MSG.NEXT.TARSY_DEAD_LETTERS.*",
+                "$JS.API.STREAM.MSG.GET.TARSY_DEAD_LETTERS",
+            ],
+            Self::RemoveDeadLetters => &["$JS.API.STREAM.MSG.DELETE.TARSY_DEAD_LETTERS"],
+            Self::InspectStreams => &[
+                "$JS.API.STREAM.INFO.TARSY_ALERTS",
+                "$JS.API.STREAM.INFO.TARSY_TIMELINE",
+                "$JS.API.STREAM.INFO.TARSY_DEAD_LETTERS",
+                "$JS.API.STREAM.INFO.TARSY_CONTROL",
+                "$JS.API.CONSUMER.INFO.TARSY_ALERTS.*",
+            ],
+            Self::ChangeStreams => &[
+                "$JS.API.STREAM.CREATE.TARSY_ALERTS",
+                "$JS.API.STREAM.CREATE.TARSY_TIMELINE",
+                "$JS.API.STREAM.CREATE.TARSY_DEAD_LETTERS",
+                "$JS.API.STREAM.CREATE.TARSY_CONTROL",
+                "$JS.API.STREAM.UPDATE.TARSY_ALERTS",
+                "$JS.API.STREAM.UPDATE.TARSY_TIMELINE",
+                "$JS.API.STREAM.UPDATE.TARSY_DEAD_LETTERS",
+                "$JS.API.STREAM.UPDATE.TARSY_CONTROL",
+                "$JS.API.CONSUMER.CREATE.TARSY_ALERTS.>",
+                "$JS.API.CONSUMER.DURABLE.CREATE.TARSY_ALERTS.*",
+            ],
+            Self::DestroyStreams => &["$JS.API.STREAM.DELETE.TARSY_ALERTS", "$JS.API.STREAM.PURGE.TARSY_ALERTS"],
+        }
+    }
+
+    /// The patterns of subjects to which it subscribes.
+    pub fn subscribe(self) -> &'static [&'static str] {
+        match self {
+            Self::ReadCancels => &["tarsy.control.*"],
+            Self::ReadTimelines => &["tarsy.live.*"],
+            Self::ReadStatus => &["tarsy.workers.*"],
+            Self::QueueAlerts
+            | Self::AskQuestions
+            | Self::RequestCancels
+            | Self::ClaimAlerts
+            | Self::ReadQueuedAlerts
+            | Self::PublishTimelines
+            | Self::ReadLastEvents
+            | Self::PublishStatus
+            | Self::PublishDeadLetters
+            | Self::ReadDeadLetters
+            | Self::RemoveDeadLetters
+            | Self::InspectStreams
+            | Self::ChangeStreams
+            | Self::DestroyStreams => &[],
+        }
+    }
+}

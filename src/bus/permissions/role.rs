@@ -1,0 +1,173 @@
+//! The roles of the broker's clients: the least that each needs.
+
+use super::ability::Ability;
+use super::granted::Granted;
+
+/// A role of a client of the broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NatsRole {
+    /// A monitoring system, or `tarsy submit`.
+    Producer,
+    /// `tarsy receive`.
+    Receiver,
+    /// `tarsy worker`.
+    Worker,
+    /// `tarsy watch`.
+    Watcher,
+    /// `tarsy migrate`, and every command for people.
+    Administrator,
+}
+
+/// How credentials fit a role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fit {
+    pub role: NatsRole,
+    /// The subjects that the role needs and the credentials do not permit.
+    pub missing: Vec<String>,
+    /// What the credentials permit and the role does not need.
+    pub extra: Vec<Ability>,
+}
+
+/// Every client may read its own rights.
+const OWN_RIGHTS: &str = "$SYS.REQ.USER.INFO";
+/// `tarsy doctor` sends itself a message to measure the round trip.
+const DOCTOR_INBOX: &str = "_INBOX_doctor.>";
+
+impl NatsRole {
+    pub const ALL: [Self; 5] = [Self::Producer, Self::Receiver, Self::Worker, Self::Watcher, Self::Administrator];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Producer => "producer",
+            Self::Receiver => "receiver",
+            Self::Worker => "worker",
+            Self::Watcher => "watcher",
+            Self::Administrator => "administrator",
+        }
+    }
+
+    pub fn abilities(self) -> &'static [Ability] {
+        use Ability as A;
+        match self {
+            Self::Producer | Self::Receiver => &[A::QueueAlerts],
+            // The sweeper queues alerts and questions again whose message is gone.
+            Self::Worker => &[
+                A::QueueAlerts,
+                A::AskQuestions,
+                A::ReadCancels,
+                A::ClaimAlerts,
+                A::ReadQueuedAlerts,
+                A::PublishTimelines,
+                A::ReadLastEvents,
+                A::PublishStatus,
+                A::PublishDeadLetters,
+                A::InspectStreams,
+            ],
+            Self::Watcher => &[A::ReadTimelines, A::ReadLastEvents, A::ReadStatus, A::InspectStreams],
+            Self::Administrator => &[
+                A::QueueAlerts,
+                A::AskQuestions,
+                A::RequestCancels,
+                A::ReadCancels,
+                A::ReadQueuedAlerts,
+                A::ReadTimelines,
+                A::ReadLastEvents,
+                A::ReadStatus,
+                A::ReadDeadLetters,
+                A::RemoveDeadLetters,
+                A::InspectStreams,
+                A::ChangeStreams,
+            ],
+        }
+    }
+
+    /// The patterns of the subjects on which replies to its requests arrive.
+    pub fn inboxes(self) -> &'static [&'static str] {
+        match self {
+            // Clients in other languages use `_INBOX`.
+            Self::Producer => &["_INBOX.>", "_INBOX_submit.>", "_INBOX_doctor.>"],
+            Self::Receiver => &["_INBOX_receive.>", "_INBOX_doctor.>"],
+            Self::Worker => &["_INBOX_worker.>", "_INBOX_doctor.>"],
+            Self::Watcher => &["_INBOX_watch.>", "_INBOX_doctor.>"],
+            Self::Administrator => &[
+                "_INBOX_ask.>",
+                "_INBOX_cancel.>",
+                "_INBOX_dead-letters.>",
+                "_INBOX_doctor.>",
+                "_INBOX_drill.>",
+                "_INBOX_migrate.>",
+                "_INBOX_rerun.>",
+                "_INBOX_submit.>",
+                "_INBOX_watch.>",
+            ],
+        }
+    }
+
+    /// All patterns on which it publishes, sorted.
+    pub fn publish(self) -> Vec<&'static str> {
+        let abilities = self.abilities().iter().flat_map(|ability| ability.publish());
+        let own: &[&str] = match self {
+            Self::Producer | Self::Receiver => &[OWN_RIGHTS],
+            // A worker sends itself a message to know that it is subscribed.
+            Self::Worker => &[OWN_RIGHTS, DOCTOR_INBOX, "_INBOX_worker.>"],
+            Self::Watcher | Self::Administrator => &[OWN_RIGHTS, DOCTOR_INBOX],
+        };
+        sorted(abilities.chain(own).copied())
+    }
+
+    /// All patterns to which it subscribes, sorted.
+    pub fn subscribe(self) -> Vec<&'static str> {
+        let abilities = self.abilities().iter().flat_map(|ability| ability.subscribe());
+        sorted(abilities.chain(self.inboxes()).copied())
+    }
+
+    /// How `granted` fits this role. A pattern of `_INBOX` that only clients in other languages need is not missing.
+    pub fn fit(self, granted: &Granted) -> Fit {
+        let publish = self.publish().into_iter().filter(|subject| !granted.may_publish(subject));
+        let inboxes = self.subscribe().into_iter().filter(|subject| *subject != "_INBOX.>");
+        let subscribe = inboxes.filter(|subject| !granted.may_subscribe(subject));
+        let missing = publish
+            .map(|subject| format!("publish on {subject}"))
+            .chain(subscribe.map(|subject| format!("subscribe to {subject}")))
+            .collect();
+        let needed = self.abilities();
+        let is_covered = |ability: &Ability| {
+            let all = |own: &[&str], of_role: &[&str]| own.iter().all(|subject| of_role.contains(subject));
+            all(ability.publish(), &self.publish()) && all(ability.subscribe(), &self.subscribe())
+        };
+        let may = |ability: &Ability| {
+            ability.publish().iter().all(|subject| granted.may_publish(subject))
+                && ability.subscribe().iter().all(|subject| granted.may_subscribe(subject))
+        };
+        let extra = Ability::ALL.into_iter().filter(|ability| !needed.contains(ability) && !is_covered(ability));
+        Fit { role: self, missing, extra: extra.filter(may).collect() }
+    }
+}
+
+fn sorted(subjects: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut subjects: Vec<_> = subjects.collect();
+    subjects.sort_unstable();
+    subjects.dedup();
+    subjects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_permissions_of_each_role_fit_it_and_no_role_that_needs_more() {
+        for role in NatsRole::ALL {
+            let granted = Granted::of_patterns(&role.publish(), &role.subscribe());
+            let fit = role.fit(&granted);
+            assert_eq!((fit.missing, fit.extra), (Vec::new(), Vec::new()), "{role:?}");
+        }
+        let worker = Granted::of_patterns(&NatsRole::Worker.publish(), &NatsRole::Worker.subscribe());
+        assert_eq!(
+            NatsRole::Watcher.fit(&worker).missing[0],
+            "publish on $JS.API.CONSUMER.CREATE.TARSY_TIMELINE.*.tarsy.timeline.*"
+        );
+        let extra = NatsRole::Producer.fit(&worker).extra;
+        assert!(extra.contains(&Ability::PublishTimelines) && !extra.contains(&Ability::RequestCancels), "{extra:?}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Whole investigations whose processes have no more than the permissions of their role.
+
+use std::time::Duration;
+
+use tarsy::bus::permissions::NatsRole;
+
+use super::{PASSWORD, guarded};
+use crate::interfaces::commands::{Ran, run_with};
+use crate::support::nats::NatsServer;
+use crate::support::postgres::TestDatabase;
+use crate::support::process::Tarsy;
+
+/// Broker, database and LLM service, and the files with passwords.
+struct Guarded {
+    nats: NatsServer,
+    database: TestDatabase,
+    llm_addr: String,
+    _llm: Tarsy,
+    directory: tempfile::TempDir,
+}
+
+impl Guarded {
+    async fn start() -> Self {
+        let (nats, directory) = (guarded().await, tempfile::tempdir().unwrap());
+        std::fs::write(directory.path().join("password"), format!("{PASSWORD}\n")).unwrap();
+        let mut llm = Tarsy::spawn("llm-service", &["llm-service", "--listen", "127.0.0.1:0", "--pace", "0ms"], &[]);
+        let llm_addr = llm.ready().await;
+        Self { nats, database: TestDatabase::empty(), llm_addr, _llm: llm, directory }
+    }
+
+    fn env(&self, role: NatsRole) -> Vec<(&'static str, String)> {
+        vec![
+            ("NATS_URL", self.nats.url()),
+            ("NATS_USER", format!("tarsy-{}", role.as_str())),
+            ("NATS_PASSWORD_FILE", self.directory.path().join("password").display().to_string()),
+            ("DATABASE_URL", self.database.url().to_owned()),
+            ("TARSY_LLM_ADDR", self.llm_addr.clone()),
+            ("TARSY_RECEIVE_LISTEN", "127.0.0.1:0".to_owned()),
+        ]
+    }
+
+    async fn run(&self, role: NatsRole, args: &[&str]) -> Ran {
+        let env = self.env(role);
+        let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let ran = run_with(&env, args, br#"{"alertname": "Full"}"#).await;
+        assert!(!ran.err.contains("Permissions Violation"), "{args:?} as {}: {ran:#?}", role.as_str());
+        ran
+    }
+
+    async fn role(&self, role: NatsRole, args: &[&str]) -> Tarsy {
+        let env = self.env(role);
+        let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let mut process = Tarsy::spawn(role.as_str(), args, &env);
+        process.ready().await;
+        process
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_role_works_with_its_permissions_alone() {
+    use NatsRole::{Administrator, Producer, Receiver, Watcher, Worker};
+    let system = Guarded::start().await;
+    system.run(Administrator, &["migrate"]).await.exits(0);
+    let mut worker = system.role(Worker, &["worker"]).await;
+    let mut receiver = system.role(Receiver, &["receive"]).await;
+    let submitted = system.run(Producer, &["submit", "-", "--priority", "high"]).await.exits(0);
+    let session = uuid_in(&submitted.out);
+    let watched = system.run(Watcher, &["watch", &session, "--timeout", "60s"]).await.exits(0);
+    assert!(!watched.out.is_empty(), "{watched:#?}");
+    system.run(Administrator, &["ask", &session, "Why?", "--timeout", "60s"]).await.exits(0);
+    let second = system.run(Administrator, &["submit", "-", "--force", "--watch", "--timeout", "60s"]).await;
+    second.exits(0);
+    system.run(Administrator, &["sessions", "rerun", &session]).await.exits(0);
+    system.run(Administrator, &["dead-letters", "list"]).await.exits(0);
+    for process in [&mut worker, &mut receiver] {
+        process.terminate();
+        tokio::time::timeout(Duration::from_secs(60), process.ended()).await.expect("it ends");
+        assert!(!process.log().contains("Permissions Violation"), "{}", process.log());
+    }
+}
+
+fn uuid_in(text: &str) -> String {
+    let is_part = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let mut words = text.split(|c: char| !is_part(c));
+    words.find(|word| word.len() == 36).unwrap_or_else(|| panic!("no session: {text}")).to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_names_the_role_that_credentials_fit_and_what_they_permit_beyond() {
+    let system = Guarded::start().await;
+    for role in NatsRole::ALL {
+        let ran = system.run(role, &["doctor", "--permissions", "--json"]).await;
+        let fits: Vec<String> = ran
+            .json()
+            .iter()
+            .filter(|check| check["verdict"] == "ok" && check["detail"].as_str().unwrap().starts_with("fits"))
+            .map(|check| check["check"].as_str().unwrap().to_owned())
+            .collect();
+        assert!(fits.contains(&format!("nats {}", role.as_str())), "{ran:#?}");
+        let checks = ran.json();
+        let other = if role == NatsRole::Worker { "nats watcher" } else { "nats worker" };
+        let other = checks.iter().find(|check| check["check"] == other).unwrap();
+        assert_eq!(other["verdict"], "info", "{ran:#?}");
+        assert!(other["detail"].as_str().unwrap().starts_with("does not fit: lacks publish on "), "{ran:#?}");
+    }
+    // Nothing was made: there is no schema and no stream.
+    let schema = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'public'";
+    assert_eq!(system.database.number(schema), 0);
+    let url = system.nats.url().replace("nats://", &format!("nats://root:{PASSWORD}@"));
+    let ran = run_with(&[("NATS_URL", &url)], &["doctor", "--permissions", "--json"], b"").await.exits(0);
+    assert!(ran.out.contains("it may do everything in its account"), "{ran:#?}");
+    let unknown = run_with(&[("NATS_URL", "nats://127.0.0.1:1")], &["doctor", "--permissions"], b"").await.exits(1);
+    assert!(unknown.out.contains("FAIL  nats"), "{unknown:#?}");
+}
