@@ -12,6 +12,7 @@ mod secret;
 pub mod read;
 pub mod sections;
 mod show;
+mod hints;
 mod write;
 pub mod url_pattern;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use serde::Serialize;
 use crate::investigation::plan::SuccessPolicy;
 
 pub use examples::{EXAMPLES, Example, example_of};
+pub use hints::hints;
 pub use load::{FILE, find, process_env};
 pub use read::fault::{Fault, Faults, render_faults};
 pub use read::template::{Template, TemplateError};
@@ -35,7 +37,7 @@ pub use sections::native_tools::NativeTools;
 pub use sections::providers::{Backend, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
-pub use sections::servers::{McpServer, server_name_fault};
+pub use sections::servers::{McpServer, ServerScope, server_name_fault};
 pub use sections::settings::Settings;
 pub use sections::streams::{Kept, Streams};
 pub use sections::synthesis::Synthesis;

@@ -6,6 +6,9 @@
 mod config;
 mod context;
 mod server;
+mod sessions;
+mod slot;
+mod session_limit;
 mod calls;
 mod connection;
 mod pages;
@@ -35,10 +38,11 @@ use self::connection::{CallFailure, Connection};
 use self::context::ConnectionContext;
 pub use self::listing::{Inventory, Listed};
 use self::server::Server;
+use self::slot::ConnectionSlot;
 use self::tool_cache::CachedServer;
 use super::Error;
 use crate::config::server_name_fault;
-use crate::engine::ports::{Listing, ToolReply, ToolRequest, Tools, Unavailable};
+use crate::engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
@@ -97,32 +101,34 @@ impl Servers {
     /// When it is unknown, does not start, or does not answer.
     pub async fn listed(&self, server: &str) -> Result<Inventory, Error> {
         let known = &self.server(server)?.server;
-        let connection = known.connection(&self.context).await?;
-        let tools = connection.list_tools(server).await.inspect_err(|_| known.discard(&connection))?;
+        let shared = known.slot(None);
+        let connection = known.connection(&shared, &self.context).await?;
+        let tools = connection.list_tools(server).await.inspect_err(|_| shared.discard(&connection))?;
         Ok(listing::inventory(&known.config, &tools, &self.context.mask))
     }
 
     async fn send(&self, request: ToolRequest<'_>) -> Result<ToolReply, Unsent> {
         let begun = Instant::now();
-        let ToolRequest { call, timeout, spec } = request;
+        let ToolRequest { call, timeout, spec, lease } = request;
         let (server, params) = self.route(request)?;
         self.check_arguments(spec, &params).await?;
         let _permit = server.permit(timeout.saturating_sub(begun.elapsed())).await.map_err(Unsent::Unavailable)?;
         let ServerConfig { tool_timeout, max_tool_timeout, .. } = server.config;
         let (idle, total) = (tool_timeout.min(timeout), max_tool_timeout.min(timeout));
         let end = (Instant::now() + total).min(begun + timeout);
-        let connection = connect(server, &self.context, idle).await?;
+        let slot = server.slot(lease);
+        let connection = connect(server, &slot, &self.context, idle).await?;
         let answer = connection.call(params, RequestTimeouts { idle, total, end }).await;
         Ok(match answer {
             Ok(result) => result::reply(&result, &self.context.mask),
             Err(CallFailure::Refused(message)) => self.error_reply(&message),
             Err(CallFailure::Unsent(fault)) => {
-                server.discard(&connection);
+                slot.discard(&connection);
                 let error = self.context.masked(&format!("{}: the server did not take the call: {fault}", call.tool));
                 ToolReply::NotSent { error }
             }
             Err(CallFailure::Broken(fault)) => {
-                server.discard(&connection);
+                slot.discard(&connection);
                 let error = self.context.masked(&format!("{}: connection lost during the call: {fault}", call.tool));
                 ToolReply::NoAnswer { error, timeout: false }
             }
@@ -171,8 +177,13 @@ enum Unsent {
     Refused(String),
 }
 
-async fn connect(server: &Server, context: &ConnectionContext, timeout: Duration) -> Result<Arc<Connection>, Unsent> {
-    let connecting = tokio::time::timeout(timeout, server.connection(context)).await;
+async fn connect(
+    server: &Server,
+    slot: &ConnectionSlot,
+    context: &ConnectionContext,
+    timeout: Duration,
+) -> Result<Arc<Connection>, Unsent> {
+    let connecting = tokio::time::timeout(timeout, server.connection(slot, context)).await;
     let timed_out = |_| Error::no_handshake(server.config.name.clone(), timeout);
     connecting.map_err(timed_out).flatten().map_err(Unsent::Unavailable)
 }
@@ -198,5 +209,9 @@ impl Tools for Servers {
             Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.context.masked(&error.to_string()) },
             Err(Unsent::Refused(fault)) => self.error_reply(&fault),
         }
+    }
+
+    fn run_ended(&self, lease: Lease) {
+        self.servers.values().for_each(|cached| cached.server.run_ended(lease));
     }
 }

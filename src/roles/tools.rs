@@ -26,14 +26,16 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// # Errors
 /// When a variable is missing, or the name of a server cannot be part of a tool's name.
 pub fn start(config: &Config, mask: Mask, end: &CancellationToken) -> anyhow::Result<Servers> {
-    let servers = config.mcp_servers.iter().map(|(name, server)| resolved(name, server));
+    let servers = config.mcp_servers.iter().map(|(name, server)| resolved(name, server, config.worker.slots));
     Ok(Servers::start(servers.collect::<anyhow::Result<_>>()?, mask, end)?)
 }
 
-fn resolved(name: &str, server: &McpServer) -> anyhow::Result<ServerConfig> {
+fn resolved(name: &str, server: &McpServer, slots: u32) -> anyhow::Result<ServerConfig> {
     Ok(ServerConfig {
         name: name.to_owned(),
         transport: transport(&server.transport)?,
+        scope: server.scope,
+        max_session_connections: slots,
         tool_timeout: server.tool_timeout,
         max_tool_timeout: server.max_tool_timeout,
         max_concurrent_calls: server.max_concurrent_calls,
@@ -163,7 +165,11 @@ impl<'a> Client<'a> {
         let settings = config.mcp_servers.get(name);
         let settings = settings.with_context(|| format!("there is no MCP server {name:?}; defined: {defined}"))?;
         let mask = secrets::mask(config, None)?;
-        let servers = Servers::start(vec![resolved(name, settings)?], mask.clone(), &CancellationToken::new())?;
+        let servers = Servers::start(
+            vec![resolved(name, settings, config.worker.slots)?],
+            mask.clone(),
+            &CancellationToken::new(),
+        )?;
         Ok(Self { name, servers, mask, timeout: settings.tool_timeout })
     }
 

@@ -9,7 +9,7 @@ use super::load_config;
 use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
-use crate::config::{Config, EXAMPLE, EXAMPLES, Fault, describe, example_of, find, process_env, show};
+use crate::config::{Config, EXAMPLE, EXAMPLES, Fault, describe, example_of, find, hints, process_env, show};
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
     let (text, exit) = match command {
@@ -37,10 +37,14 @@ fn example(args: &ExampleArgs) -> String {
 fn check(file: Option<&Path>, args: JsonArgs) -> anyhow::Result<(String, Exit)> {
     let name = file.map_or_else(|| "built-in configuration".to_owned(), |file| file.display().to_string());
     match Config::load(file, &process_env) {
-        Ok(config) if args.json => {
-            Ok((line(&json!({"file": name, "faults": [], "defined": describe(&config)}))?, Exit::Done))
+        Ok(config) if args.json => Ok((
+            line(&json!({"file": name, "faults": [], "defined": describe(&config), "hints": hints(&config)}))?,
+            Exit::Done,
+        )),
+        Ok(config) => {
+            let hints: String = hints(&config).iter().map(|hint| format!("\n  {hint}")).collect();
+            Ok((format!("{name}: no faults; {}{hints}", describe(&config)), Exit::Done))
         }
-        Ok(config) => Ok((format!("{name}: no faults; {}", describe(&config)), Exit::Done)),
         Err(found) if args.json => {
             let one = |fault: &Fault| json!({"key": fault.key, "line": fault.line, "problem": fault.problem});
             let faults: Vec<Value> = found.faults.iter().map(one).collect();

@@ -1,11 +1,13 @@
 //! `mcp_servers`: the servers that offer tools, and the tools that models may call.
 
+mod scope;
 pub(crate) mod transport;
 
 use std::time::Duration;
 
 use serde::Serialize;
 
+pub use self::scope::ServerScope;
 use self::transport::McpTransport;
 use super::settings::summarize_over;
 use crate::config::read::reader::{Field, Map};
@@ -17,6 +19,8 @@ use crate::investigation::read_result;
 pub struct McpServer {
     #[serde(flatten)]
     pub transport: McpTransport,
+    /// Which sessions share a connection.
+    pub scope: ServerScope,
     /// Whether no investigation that uses the server begins while it is unavailable.
     pub required: bool,
     /// The time limit of a call without an answer or a report of progress.
@@ -58,6 +62,7 @@ impl McpServer {
     pub fn new(transport: McpTransport) -> Self {
         Self {
             transport,
+            scope: ServerScope::Worker,
             required: false,
             tool_timeout: Self::TOOL_TIMEOUT,
             max_tool_timeout: Self::MAX_TOOL_TIMEOUT,
@@ -85,6 +90,7 @@ impl McpServer {
         let tool_timeout = map.duration("tool_timeout", 1..=3_600).unwrap_or(Self::TOOL_TIMEOUT);
         Self {
             transport,
+            scope: ServerScope::read(map),
             required: map.flag("required").unwrap_or(false),
             tool_timeout,
             max_tool_timeout: Self::max_tool_timeout(map, tool_timeout),

@@ -109,6 +109,7 @@ proptest::proptest! {
         };
         let server = McpServer {
             transport: McpTransport::Stdio(program),
+            scope: if name.len() % 2 == 1 { ServerScope::Session } else { ServerScope::Worker },
             required: name.len() % 2 == 1,
             tool_timeout: Duration::from_secs(1),
             max_tool_timeout: Duration::from_secs(2),

@@ -18,6 +18,28 @@ fn an_empty_list_of_tools_differs_from_no_list() {
 }
 
 #[test]
+fn the_scope_of_a_server_is_the_worker_or_the_session_with_a_hint_about_its_cost() {
+    let read = |keys: &str| {
+        let text = format!("worker: {{slots: 7}}\nmcp_servers: {{a: {{{keys}}}}}");
+        Config::parse("f", &text, &env).map_err(|faults| faults.to_string())
+    };
+    let found = |keys: &str| read(keys).map(|config| (config.mcp_servers["a"].scope, hints(&config)));
+    assert_eq!(found("command: c"), Ok((ServerScope::Worker, vec![])));
+    assert_eq!(found("command: c, scope: worker"), Ok((ServerScope::Worker, vec![])));
+    for (keys, what) in [("command: c", "programs"), ("url: 'http://h/mcp'", "sessions at the server")] {
+        let hint = format!(
+            "mcp_servers.a.scope: session makes up to 8 {what} for each worker: one for each of its 7 slots \
+             (worker.slots), and one that lists the tools"
+        );
+        assert_eq!(found(&format!("{keys}, scope: session")), Ok((ServerScope::Session, vec![hint])));
+    }
+    let shown = show(&read("command: c, scope: session").unwrap());
+    assert!(shown.contains("scope: session"), "{shown}");
+    let fault = read("command: c, scope: alert").unwrap_err();
+    assert!(fault.contains("mcp_servers.a.scope") && fault.contains("worker, session"), "{fault}");
+}
+
+#[test]
 fn the_longest_time_of_a_call_is_at_least_the_time_without_progress() {
     let limits = |keys: &str| {
         let text = format!("mcp_servers: {{a: {{command: c{keys}}}}}");

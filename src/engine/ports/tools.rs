@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::journal::Lease;
 use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::plan::ToolSpec;
 
@@ -12,6 +13,10 @@ pub trait Tools: Send + Sync + 'static {
 
     /// Sends one call once. Bounded by the request's time-out. Dropping the future cancels the call.
     fn call(&self, request: ToolRequest<'_>) -> impl Future<Output = ToolReply> + Send;
+
+    /// Closes the connections that only the run with this lease has used. Returns at once. The session has ended, was
+    /// released, or belongs to another run now; this run sends no further call.
+    fn run_ended(&self, lease: Lease);
 }
 
 /// A call to send.
@@ -20,19 +25,27 @@ pub struct ToolRequest<'a> {
     pub call: &'a ToolCall,
     /// The called tool as the session's plan froze it; `None` when the plan does not have it.
     pub spec: Option<&'a ToolSpec>,
+    /// The lease of the run that calls; `None` for a call of a person.
+    pub lease: Option<Lease>,
     pub timeout: Duration,
 }
 
 impl<'a> ToolRequest<'a> {
     /// A request for a tool that the server knows by the name of the call.
     pub fn new(call: &'a ToolCall, timeout: Duration) -> Self {
-        Self { call, spec: None, timeout }
+        Self { call, spec: None, lease: None, timeout }
     }
 
     /// The same request for a tool of a plan.
     #[must_use]
     pub fn of(self, spec: Option<&'a ToolSpec>) -> Self {
         Self { spec, ..self }
+    }
+
+    /// The same request of a run with this lease.
+    #[must_use]
+    pub fn under(self, lease: Lease) -> Self {
+        Self { lease: Some(lease), ..self }
     }
 }
 

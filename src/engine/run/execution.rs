@@ -284,9 +284,9 @@ impl<W: World> Execution<W> {
         {
             self.append(vec![Entry::Started { call_id: call.id.clone() }]).await?;
         }
-        let session = self.lease.session_id;
+        let lease = self.lease;
         let (tools, journal) = (&*self.ports.tools, &*self.ports.journal);
-        let batch = Batch { tools, journal, session, control: &self.control, state: &self.state, deadline };
+        let batch = Batch { tools, journal, lease, control: &self.control, state: &self.state, deadline };
         match batch.run(calls).await? {
             Some(performed) => self.commit(performed).await,
             None => Ok(()),

@@ -12,7 +12,7 @@ use super::registry::RunHandle;
 use super::session::{LeasedSession, end_early};
 use crate::engine::delivery::acknowledgement::{Acknowledgement, jittered};
 use crate::engine::delivery::redelivery::Redelivery;
-use crate::engine::ports::{Claimed, Feed, Recovered, Sessions, StoreError};
+use crate::engine::ports::{Claimed, Feed, Recovered, Sessions, StoreError, Tools as _};
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::chain::EarlyEnd;
@@ -43,6 +43,7 @@ impl<W: World> Shared<W> {
         let handle = RunHandle { lease, control: control.clone(), delivery: Arc::clone(delivery) };
         let registered = self.runs.insert(handle);
         let ended = self.run_to_end(&claimed, &control).await;
+        self.ports.tools.run_ended(lease);
         let latest = registered.remove().map_or_else(|| Arc::clone(delivery), |run| run.delivery);
         if control.has_progressed() {
             self.backoff.progressed(session);

@@ -9,14 +9,13 @@ use super::control::{Control, Interrupted};
 use super::instruments;
 use super::performed::{Performed, millis};
 use crate::engine::ports::{
-    Journal, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools,
+    Journal, Lease, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools,
 };
 use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::unmasked::Arguments;
-use crate::investigation::ids::SessionId;
 use crate::investigation::plan::{AgentPlan, ToolSpec};
 use crate::investigation::read_result::{self, Request};
 use crate::investigation::timeline::projection::MeasuredTool;
@@ -32,7 +31,7 @@ pub(super) struct Batch<'a, T, J> {
     pub(super) tools: &'a T,
     /// For the built-in tool, which reads stored results.
     pub(super) journal: &'a J,
-    pub(super) session: SessionId,
+    pub(super) lease: Lease,
     pub(super) control: &'a Control,
     pub(super) state: &'a State,
     pub(super) deadline: Instant,
@@ -76,7 +75,7 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
         let spec = self.state.plan().tool(&call.tool);
         let bounded = async || {
             let remaining = self.remaining();
-            let request = ToolRequest::new(&sent, remaining).of(spec);
+            let request = ToolRequest::new(&sent, remaining).of(spec).under(self.lease);
             let reply = tokio::time::timeout(remaining, self.tools.call(request)).await;
             reply.unwrap_or_else(|_| {
                 let error = format!("no answer within {} s", allowed.as_secs_f64());
@@ -99,7 +98,7 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
         let read = match Request::parse(arguments, default) {
             Err(fault) => Err(fault),
             Ok(request) => {
-                let stored = self.journal.result(self.session, request.timeline, request.event).await?;
+                let stored = self.journal.result(self.lease.session_id, request.timeline, request.event).await?;
                 read_result::answer(&request, stored.as_ref(), plan.limits.max_tool_result_tokens)
             }
         };

@@ -131,6 +131,8 @@ pub(in crate::engine) struct FakeTools {
     pub(in crate::engine) calls: Mutex<BTreeMap<String, u32>>,
     /// Every call takes so long; one that may change something is not sent after it, as if no server was there.
     pub(in crate::engine) call_duration: Mutex<Duration>,
+    /// The leases of the runs that have ended, in order.
+    pub(in crate::engine) ended_runs: Mutex<Vec<Lease>>,
 }
 
 impl Tools for FakeTools {
@@ -151,6 +153,10 @@ impl Tools for FakeTools {
         }
         let content = format!("{} says hello", call.tool);
         ToolReply::Answered { content, is_error: call.tool.ends_with("refused") }
+    }
+
+    fn run_ended(&self, lease: Lease) {
+        lock(&self.ended_runs).push(lease);
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::McpServer;
+use crate::config::{McpServer, ServerScope, Worker};
 
 /// The configuration of an MCP server.
 #[derive(Clone, Debug)]
@@ -13,6 +13,10 @@ pub struct ServerConfig {
     /// The first part of its tools' names.
     pub name: String,
     pub transport: Transport,
+    /// Which sessions share a connection.
+    pub scope: ServerScope,
+    /// The connections of single sessions that may exist at the same time, closing ones included.
+    pub max_session_connections: u32,
     /// The time limit of a call without an answer or a report of progress.
     pub tool_timeout: Duration,
     /// The time limit of a call whose server reports progress.
@@ -37,6 +41,8 @@ impl ServerConfig {
         Self {
             name: name.into(),
             transport,
+            scope: ServerScope::Worker,
+            max_session_connections: Worker::default().slots,
             tool_timeout: McpServer::TOOL_TIMEOUT,
             max_tool_timeout: McpServer::MAX_TOOL_TIMEOUT,
             max_concurrent_calls: McpServer::MAX_CONCURRENT_CALLS,

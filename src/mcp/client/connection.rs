@@ -10,12 +10,13 @@ use rmcp::model::{
 };
 use rmcp::service::{ClientInitializeError, NotificationContext, RunningService, ServiceError, serve_client_with_ct};
 use rmcp::{ClientHandler, Peer, RoleClient};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::calls::pending::{Expired, NoAnswer, PendingCalls, RequestTimeouts};
 use super::config::{ServerConfig, Transport};
 use super::context::ConnectionContext;
 use super::pages::{self, ListFault};
+use super::session_limit::CountedConnection;
 use super::transport::child;
 use super::transport::http::{self, BearerToken, HttpFault, TransportFault, fault_of};
 use crate::mcp::Error;
@@ -29,6 +30,13 @@ const MAX_FAULT_CHARS: usize = 300;
 /// For the ping after a call that timed out.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The server that a connection leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Endpoint<'a> {
+    pub(super) config: &'a ServerConfig,
+    pub(super) token: Option<&'a Arc<BearerToken>>,
+}
+
 /// A running MCP server. Dropping the connection ends its process: input closed, then SIGTERM, then SIGKILL.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -39,6 +47,8 @@ pub(super) struct Connection {
     pending: PendingCalls,
     /// A server over HTTP has gone, or has forgotten the session.
     lost: Arc<AtomicBool>,
+    /// Cancelled when a child process has exited.
+    ended: CancellationToken,
     /// Each call in flight holds a clone.
     in_flight: Arc<()>,
     _ends_with_this: DropGuard,
@@ -58,11 +68,13 @@ pub(super) enum CallFailure {
 
 impl Connection {
     /// Starts the server's process and completes the handshake. The connection's tasks end when the context shuts down.
+    /// `counted` lives until the process has exited.
     pub(super) async fn open(
-        config: &ServerConfig,
-        token: Option<Arc<BearerToken>>,
+        endpoint: Endpoint<'_>,
+        counted: Option<CountedConnection>,
         context: &ConnectionContext,
     ) -> Result<Self, Error> {
+        let Endpoint { config, token } = endpoint;
         let ConnectionContext { mask, shutdown, tasks } = context;
         let server = || config.name.clone();
         if shutdown.is_cancelled() {
@@ -70,11 +82,12 @@ impl Connection {
         }
         let end = shutdown.child_token();
         let (tools_changed, lost) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let pending = PendingCalls::new(tasks.clone());
+        let ended = CancellationToken::new();
+        let pending = PendingCalls::new(tasks.clone(), ended.clone());
         let client = TarsyClient { tools_changed: Arc::clone(&tools_changed), pending: pending.clone() };
         let service = match &config.transport {
             Transport::Stdio(program) => {
-                let spawned = child::spawn(program);
+                let spawned = child::spawn(program, ended.clone());
                 let command = program.command.clone();
                 let (process, stderr) = spawned.map_err(|source| Error::Spawn { server: server(), command, source })?;
                 if let Some(stderr) = stderr {
@@ -83,20 +96,26 @@ impl Connection {
                 handshake(&config.name, Box::pin(serve_client_with_ct(client, process, end.clone()))).await?
             }
             Transport::Http(address) => {
-                let prepared = http::transport(address, token, Arc::clone(&lost));
+                let prepared = http::transport(address, token.cloned(), Arc::clone(&lost));
                 let fault = |fault: HttpFault| Error::Handshake { server: server(), fault: fault.to_string() };
                 let transport = prepared.map_err(fault)?;
                 handshake(&config.name, Box::pin(serve_client_with_ct(client, transport, end.clone()))).await?
             }
         };
         let peer = service.peer().clone();
-        tasks.spawn(run_connection(server(), service));
+        let (name, running) = (server(), run_connection(server(), service));
+        tasks.spawn(async move {
+            running.await;
+            tracing::debug!(server = name, own = counted.is_some(), "mcp server connection is closed");
+            drop(counted);
+        });
         Ok(Self {
             peer,
             needs_ping: AtomicBool::new(false),
             tools_changed,
             pending,
             lost,
+            ended,
             in_flight: Arc::default(),
             _ends_with_this: end.drop_guard(),
         })
@@ -104,7 +123,7 @@ impl Connection {
 
     /// Whether the connection to the process is open.
     pub(super) fn is_open(&self) -> bool {
-        !self.peer.is_transport_closed() && !self.lost.load(Ordering::Relaxed)
+        !self.peer.is_transport_closed() && !self.lost.load(Ordering::Relaxed) && !self.ended.is_cancelled()
     }
 
     /// Whether a call is in flight.

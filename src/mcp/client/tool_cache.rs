@@ -161,9 +161,10 @@ impl CachedList {
 }
 
 async fn list(server: &Server, context: &ConnectionContext) -> Result<(Tools, Arc<Connection>), Error> {
-    let connection = server.connection(context).await?;
+    let shared = server.slot(None);
+    let connection = server.connection(&shared, context).await?;
     // Cleared before the request, because a change after the request makes its answer outdated.
     connection.clear_tools_changed();
-    let tools = connection.list_tools(&server.config.name).await.inspect_err(|_| server.discard(&connection))?;
+    let tools = connection.list_tools(&server.config.name).await.inspect_err(|_| shared.discard(&connection))?;
     Ok((offer(&server.config, &tools, &context.mask).into(), connection))
 }

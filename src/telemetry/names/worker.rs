@@ -174,6 +174,7 @@ pub(super) const WORKER: &[Metric] = &[
         .by("outcome", &["fit", "unfit", "unchecked"]),
     counter("tarsy_tool_result_summaries_total", "long tool results that a model was asked to summarise")
         .by("outcome", &["done", "failed"]),
+    gauge("tarsy_mcp_session_connections", "connections to MCP servers that belong to one session (scope: session)"),
     seconds("tarsy_tool_call_duration_seconds", TOOL_BUCKETS, "from the request to the result or to the failure")
         .by("server", SERVERS),
     seconds("tarsy_checkpoint_duration_seconds", STORE_BUCKETS, "time to commit a checkpoint, retries included"),

@@ -6,7 +6,7 @@ use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
 
 use crate::support::system::{Setup, TestSystem};
-use crate::support::tool_server::{Form, ToolServer};
+use crate::support::tool_server::{Fault, Form, ToolServer};
 
 const MARK: &str = "HttpCallDrill";
 
@@ -58,5 +58,44 @@ async fn a_changing_call_over_http_is_lost_after_the_worker_was_killed() {
     for form in [Form::Json, Form::Events] {
         let lost = ("prompt prompt answer started lost tool_result answer ended".to_owned(), 1);
         assert_eq!(killed_during("hold_restart", form).await, lost);
+    }
+}
+
+/// Lets the first call of `tool` fail; returns the journal, how often the call arrived, and how often it was performed.
+async fn failed_during(tool: &str, fault: Fault) -> (String, usize, usize) {
+    let server = ToolServer::start(Form::Json).await;
+    let line = format!("  web: {{url: '{}', allow: [restart]}}\n", server.url());
+    let transcript = Some(format!(
+        "name: http\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
+         - chunks: [{{call: {{tool: web.{tool}, arguments: {{}}}}}}]\n  \
+         - chunks: [{{text: \"Cause: a drill. The end.\"}}]\n"
+    ));
+    let system = TestSystem::start_with(Setup { servers: &line, transcript, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    server.fail_next(&[fault]);
+    let session = SessionId(Uuid::now_v7());
+    let headers = serde_json::json!({SESSION_ID: session.to_string()});
+    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    system.connect().await.publish_alert(alert).await.unwrap();
+    let end = system.follow(session).await.finish().await;
+    assert_eq!(end.event_type, EventType::SessionCompleted);
+    let journal = system.database.text("SELECT string_agg(kind, ' ' ORDER BY entry_no) FROM entries");
+    (journal, server.count("tools/call"), server.performed().len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_call_that_changes_nothing_or_did_not_run_is_sent_again_over_http() {
+    let done = "prompt prompt answer started tool_result answer ended";
+    let lost = "prompt prompt answer started lost tool_result answer ended";
+    let read = "prompt prompt answer tool_result answer ended";
+    for (tool, fault, journal, arrived, performed) in [
+        ("restart", Fault::Close, lost, 1, 1),
+        ("restart", Fault::Garbage, lost, 1, 1),
+        ("restart", Fault::Status(503), lost, 1, 0),
+        ("restart", Fault::Status(429), done, 2, 1),
+        ("look", Fault::Close, read, 2, 2),
+    ] {
+        let seen = failed_during(tool, fault).await;
+        assert_eq!(seen, (journal.to_owned(), arrived, performed), "{tool} {fault:?}");
     }
 }

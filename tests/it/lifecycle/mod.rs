@@ -6,6 +6,7 @@ mod delivery;
 mod dedupe;
 mod chains;
 mod tools;
+mod session_scope;
 mod runbooks;
 mod model_calls;
 mod cancel;

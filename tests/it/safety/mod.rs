@@ -7,5 +7,5 @@ mod provider_keys;
 mod provider_bytes;
 mod masking_speed;
 mod hostile;
-mod hostile_servers;
+pub(crate) mod hostile_servers;
 mod permissions;

@@ -104,6 +104,21 @@ async fn a_draining_worker_frees_the_session_before_it_gives_the_message_back() 
 }
 
 #[tokio::test]
+async fn the_tools_of_a_run_are_closed_once_after_its_end_and_after_its_release() {
+    for released in [false, true] {
+        let harness = DeliveryHarness::new(vec![NEW], vec![], Claim::Unknown, SETTLED);
+        let claimed = harness.claimed();
+        let lease = claimed.lease;
+        *lock(&harness.sessions.opened) = vec![Opened::Session(claimed)];
+        if released {
+            *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+        }
+        harness.deliver(b"disk full").await;
+        assert_eq!(*lock(&harness.scene.ports.tools.ended_runs), [lease]);
+    }
+}
+
+#[tokio::test]
 async fn a_release_of_a_session_that_is_over_or_lost_does_not_give_the_message_back() {
     let lost = StoreError::LeaseLost { held: 1, current: 2 };
     let table = [

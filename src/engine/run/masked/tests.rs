@@ -65,6 +65,8 @@ impl Tools for Noting {
         lock(&self.0).push(call.arguments.clone());
         ToolReply::Answered { content: "done".to_owned(), is_error: false }
     }
+
+    fn run_ended(&self, _lease: Lease) {}
 }
 
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use rmcp::{Peer, RoleClient};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// For a cancellation to be written. The server may be dead, so nothing waits for it.
@@ -63,12 +64,13 @@ impl fmt::Display for Expired {
 pub(in crate::mcp::client) struct PendingCalls {
     progress: Arc<ProgressReports>,
     tasks: TaskTracker,
+    ended: CancellationToken,
 }
 
 impl PendingCalls {
-    /// `tasks` runs the cancellations.
-    pub(in crate::mcp::client) fn new(tasks: TaskTracker) -> Self {
-        Self { progress: Arc::default(), tasks }
+    /// `tasks` runs the cancellations. `ended` is cancelled when no answer can arrive any more.
+    pub(in crate::mcp::client) fn new(tasks: TaskTracker, ended: CancellationToken) -> Self {
+        Self { progress: Arc::default(), tasks, ended }
     }
 
     /// The server has reported progress of a request.
@@ -98,6 +100,7 @@ impl PendingCalls {
             tokio::select! {
                 biased;
                 answer = request.answer() => return answer.map_err(NoAnswer::Failed),
+                () = self.ended.cancelled() => return Err(request.ends_with_its_server()),
                 () = tokio::time::sleep_until(expires) => break,
                 () = watch.reported() => {
                     let idle_end = Instant::now() + idle;
@@ -157,6 +160,12 @@ struct Unanswered {
 }
 
 impl Unanswered {
+    /// The failure of a request whose server has ended. The server gets no cancellation.
+    fn ends_with_its_server(mut self) -> NoAnswer {
+        self.request = None;
+        NoAnswer::Failed(ServiceError::TransportClosed)
+    }
+
     /// Waits for the answer. Cancel safe.
     async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
         let Some(request) = &mut self.request else { return Err(ServiceError::TransportClosed) };

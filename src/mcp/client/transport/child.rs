@@ -5,6 +5,7 @@ use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
+use tokio_util::sync::CancellationToken;
 
 use super::process::ServerProcess;
 use crate::investigation::mask::Mask;
@@ -40,11 +41,14 @@ const INHERITED_VARIABLES: [&str; 20] = [
     "XDG_CACHE_HOME",
 ];
 
-/// Starts the program. Returns its standard error separately.
+/// Starts the program. Returns its standard error separately. `ended` is cancelled when nothing more is read from it.
 ///
 /// # Errors
 /// When it cannot be started.
-pub(in crate::mcp::client) fn spawn(program: &StdioConfig) -> io::Result<(ServerProcess, Option<ChildStderr>)> {
+pub(in crate::mcp::client) fn spawn(
+    program: &StdioConfig,
+    ended: CancellationToken,
+) -> io::Result<(ServerProcess, Option<ChildStderr>)> {
     let mut command = command(program);
     command.env_clear();
     command.envs(INHERITED_VARIABLES.iter().filter_map(|name| Some((name, inherited(name, std::env::var_os(name)?)))));
@@ -61,7 +65,7 @@ pub(in crate::mcp::client) fn spawn(program: &StdioConfig) -> io::Result<(Server
     command.envs(&program.env);
     // In a process group of its own, a child gets no Ctrl-C from the worker's terminal, and ends with its own children.
     command.process_group(0);
-    ServerProcess::start(command)
+    ServerProcess::start(command, ended)
 }
 
 /// The program, started by the shell if it has limits: the shell sets them for itself and then becomes the program. The

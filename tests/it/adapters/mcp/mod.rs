@@ -3,6 +3,7 @@
 mod child;
 mod http;
 mod names;
+mod scope;
 
 use std::process::Stdio;
 use std::time::Duration;

@@ -34,10 +34,10 @@ const RESULTS: [(&str, &str); 14] = [
     ("wait", "waited"),
 ];
 /// The growth of the worker's peak memory, in MiB.
-const MAX_GROWTH: u64 = 200;
+pub(super) const MAX_GROWTH: u64 = 200;
 
 /// A recording that calls these tools one after the other.
-fn recording(tools: &[String]) -> String {
+pub(super) fn recording(tools: &[String]) -> String {
     let calls: String =
         tools.iter().map(|tool| format!("  - chunks: [{{call: {{tool: {tool}, arguments: {{}}}}}}]\n")).collect();
     format!(
@@ -45,7 +45,7 @@ fn recording(tools: &[String]) -> String {
     )
 }
 
-async fn publish(system: &TestSystem) -> SessionId {
+pub(super) async fn publish(system: &TestSystem) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string()});
     let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
@@ -53,7 +53,7 @@ async fn publish(system: &TestSystem) -> SessionId {
     session
 }
 
-fn results(seen: &[TimelineEvent]) -> Vec<String> {
+pub(super) fn results(seen: &[TimelineEvent]) -> Vec<String> {
     let results = seen.iter().filter(|event| event.event_type == EventType::ToolResult);
     results.map(|event| event.content.clone()).collect()
 }

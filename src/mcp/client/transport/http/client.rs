@@ -16,6 +16,7 @@ use sse_stream::Sse;
 use super::body::{ReadBody, read, request_id, too_large};
 use super::events::events;
 use super::exchange::{EVENT_STREAM, Exchange, JSON, has_type, session_of};
+use super::pace::StreamPace;
 use super::{BearerToken, HttpFault, MAX_MESSAGE_BYTES};
 
 /// The longest body of a refusal that is read.
@@ -31,6 +32,8 @@ pub(in crate::mcp::client) struct HttpClient {
     pub(super) token: Option<Arc<BearerToken>>,
     /// The server has gone, or has forgotten the session.
     pub(super) lost: Arc<AtomicBool>,
+    /// Limits how often streams are opened.
+    pub(super) pace: Arc<StreamPace>,
 }
 
 impl StreamableHttpClient for HttpClient {
@@ -80,6 +83,7 @@ impl StreamableHttpClient for HttpClient {
         }
         let (method, session) = (Method::GET, session_id.as_deref());
         let exchange = Exchange { method, uri: &uri, session, headers, body: Vec::new() };
+        self.pace.turn().await;
         let response = match self.exchange(&exchange).await {
             Err(StreamableHttpError::SessionExpired) => return Err(StreamableHttpError::ServerDoesNotSupportSse),
             answered => answered?,

@@ -9,6 +9,7 @@ mod builder;
 mod exchange;
 mod body;
 mod events;
+mod pace;
 mod client;
 
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub(in crate::mcp::client) fn transport(
     token: Option<Arc<BearerToken>>,
     lost: Arc<AtomicBool>,
 ) -> Result<StreamableHttpClientTransport<HttpClient>, HttpFault> {
-    let client = HttpClient { http: builder::build(config)?, token, lost };
+    let client = HttpClient { http: builder::build(config)?, token, lost, pace: Arc::default() };
     let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str())
         .max_concurrent_requests(MAX_CONCURRENT_REQUESTS)
         // A call of an expired session fails at once, unsent. The client then opens one new connection for all callers.

@@ -1,0 +1,49 @@
+//! The connections that single sessions have to a server with `scope: session`: which run has which.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::session_limit::SessionLimit;
+use super::slot::ConnectionSlot;
+use crate::engine::ports::Lease;
+
+/// The connections of the sessions that run now, by the lease of their run.
+#[derive(Debug)]
+pub(super) struct SessionConnections {
+    limit: SessionLimit,
+    runs: Mutex<Vec<Run>>,
+}
+
+#[derive(Debug)]
+struct Run {
+    lease: Lease,
+    slot: Arc<ConnectionSlot>,
+}
+
+impl SessionConnections {
+    /// At most `max` connections, those included that are being closed.
+    pub(super) fn new(max: u32) -> Self {
+        Self { limit: SessionLimit::new(max), runs: Mutex::default() }
+    }
+
+    /// The place of the connection of this run, which is opened by its first call.
+    pub(super) fn of(&self, lease: Lease) -> Arc<ConnectionSlot> {
+        let mut runs = self.runs();
+        // A call that was dropped at the end of its run may have left a place without a connection.
+        runs.retain(|run| run.lease == lease || run.slot.is_opened() || Arc::strong_count(&run.slot) > 1);
+        if let Some(run) = runs.iter().find(|run| run.lease == lease) {
+            return Arc::clone(&run.slot);
+        }
+        let slot = Arc::new(ConnectionSlot::limited(self.limit.clone()));
+        runs.push(Run { lease, slot: Arc::clone(&slot) });
+        slot
+    }
+
+    /// Closes the connection of this run.
+    pub(super) fn end(&self, lease: Lease) {
+        self.runs().retain(|run| run.lease != lease);
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Vec<Run>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
