@@ -63,6 +63,32 @@ fn read_all(folder: &Path, text: &mut String) {
 }
 
 #[test]
+fn each_role_logs_in_to_nats_with_its_own_file() {
+    let Some(helm) = Helm::find() else { return };
+    for (kind, variable) in [
+        ("creds", "NATS_CREDS_FILE"),
+        ("nkey", "NATS_NKEY_FILE"),
+        ("token", "NATS_TOKEN_FILE"),
+        ("password", "NATS_PASSWORD_FILE"),
+    ] {
+        let login = json!({"nats": {"login": {"kind": kind, "secret": {"name": "logins"}}}});
+        let release = helm.release(Case::with("default", &login));
+        for (pod, key, user) in
+            [("-worker", "worker", "tarsy-worker"), ("-migrate", "administrator", "tarsy-administrator")]
+        {
+            let (_, spec) = release.pods().into_iter().find(|(name, _)| name.ends_with(pod)).unwrap();
+            let item = json!({"key": key, "path": format!("nats/{kind}")});
+            assert!(spec["volumes"].to_string().contains(&item.to_string()), "{kind}: {}", spec["volumes"]);
+            let variables = spec["containers"][0]["env"].as_array().unwrap();
+            let value =
+                |name: &str| variables.iter().find(|found| found["name"] == name).map(|found| text(&found["value"]));
+            assert_eq!(value(variable), Some(format!("/var/run/secrets/tarsy/nats/{kind}").as_str()));
+            assert_eq!(value("NATS_USER"), (kind == "password").then_some(user));
+        }
+    }
+}
+
+#[test]
 fn every_rendered_configuration_is_one_that_the_binary_accepts() {
     let Some(helm) = Helm::find() else { return };
     let mut seen = 0;

@@ -124,11 +124,15 @@ fn secrets_are_files_and_each_pod_has_only_its_own() {
     }
     found.sort();
     let expected = [
-        ("migrate", "database/url nats/url"),
-        ("receiver", "nats/url receive/token"),
+        ("migrate", "database/ca.crt database/password database/url nats/ca.crt nats/creds nats/tls.crt nats/tls.key"),
+        ("receiver", "nats/ca.crt nats/creds nats/tls.crt nats/tls.key receive/token"),
         ("service", "client-ca/ca.crt keys/ANTHROPIC_API_KEY keys/GEMINI_API_KEY llm/token tls/tls.crt tls/tls.key"),
-        ("test", "nats/url"),
-        ("worker", "database/url llm/ca.crt llm/tls.crt llm/tls.key llm/token nats/url"),
+        ("test", "nats/ca.crt nats/creds nats/tls.crt nats/tls.key"),
+        (
+            "worker",
+            "database/ca.crt database/password database/url llm/ca.crt llm/tls.crt llm/tls.key llm/token nats/ca.crt nats/creds \
+             nats/tls.crt nats/tls.key",
+        ),
     ];
     assert_eq!(found, expected.map(|(pod, files)| (pod.to_owned(), files.to_owned())));
 }

@@ -11,6 +11,8 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         ("default", json!({"nats": {"url": ""}}), "no NATS"),
         ("default", json!({"nats": {"urlSecret": {"name": "n"}}}), "nats.url and nats.urlSecret.name are both set"),
         ("default", json!({"nats": {"url": "nats://u:p@nats:4222"}}), "nats.url has a login"),
+        ("default", json!({"nats": {"login": {"kind": "nkey"}}}), "set nats.login.secret.name"),
+        ("default", json!({"nats": {"login": {"secret": {"name": "n"}}}}), "say with nats.login.kind what it has"),
         ("default", json!({"database": {"urlSecret": {"name": ""}}}), "no database"),
         ("default", json!({"database": {"url": "postgres://d"}}), "database.url and database.urlSecret.name"),
         ("gitops", json!({"config": {"worker": {"slots": 2}}}), "config and existingConfigMap.name"),
@@ -18,6 +20,7 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         ("trial", json!({"trial": {"password": ""}}), "trial.password is empty"),
         ("trial", json!({"migrations": {"mode": "hook"}}), "before the servers of trial exist"),
         ("trial", json!({"migrations": {"urlSecret": {"name": "m"}}}), "migrations.urlSecret is for a Job"),
+        ("trial", json!({"migrations": {"passwordSecret": {"name": "m"}}}), "migrations.passwordSecret is for a Job"),
     ];
     let llm = [
         ("default", json!({"llmService": {"token": {"secret": {"name": ""}}}}), "could spend the keys"),

@@ -20,7 +20,7 @@
 {{- $faults = append $faults "config and existingConfigMap.name are both set: keep one of them" -}}
 {{- end -}}
 {{- if $values.trial.enabled -}}
-{{- if or $values.nats.url $values.nats.urlSecret.name $values.database.url $values.database.urlSecret.name -}}
+{{- if or $values.nats.url $values.nats.urlSecret.name $values.nats.login.secret.name $values.database.url $values.database.urlSecret.name -}}
 {{- $faults = append $faults "trial.enabled brings NATS and Postgres of its own: remove nats and database, or trial" -}}
 {{- end -}}
 {{- if not $values.trial.password -}}
@@ -45,6 +45,16 @@
 {{- if and $values.database.url $values.database.urlSecret.name -}}
 {{- $faults = append $faults "database.url and database.urlSecret.name are both set: keep one of them" -}}
 {{- end -}}
+{{- end -}}
+{{- $login := $values.nats.login -}}
+{{- if and (ne $login.kind "none") (not $login.secret.name) -}}
+{{- $faults = append $faults (printf "nats.login.kind is %s: set nats.login.secret.name" $login.kind) -}}
+{{- end -}}
+{{- if and (eq $login.kind "none") $login.secret.name -}}
+{{- $faults = append $faults "nats.login.secret is set: say with nats.login.kind what it has" -}}
+{{- end -}}
+{{- if and $values.migrations.passwordSecret.name (not (has $values.migrations.mode (list "hook" "job"))) -}}
+{{- $faults = append $faults (printf "migrations.passwordSecret is for a Job, and migrations.mode is %s" $values.migrations.mode) -}}
 {{- end -}}
 {{- if and $values.migrations.urlSecret.name (not (has $values.migrations.mode (list "hook" "job"))) -}}
 {{- $faults = append $faults (printf "migrations.urlSecret is for a Job, and migrations.mode is %s" $values.migrations.mode) -}}

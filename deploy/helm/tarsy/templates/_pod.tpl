@@ -64,6 +64,10 @@ resources: {{- toYaml .values.resources | nindent 2 }}
 - name: NATS_URL
   value: {{ include "tarsy.natsUrl" .root | quote }}
 {{- end }}
+{{- if and (ne .component "llm-service") (eq .root.Values.nats.login.kind "password") }}
+- name: NATS_USER
+  value: {{ get .root.Values.nats.login.users .component | quote }}
+{{- end }}
 {{- if eq .component "worker" }}
 - name: TARSY_LLM_ADDR
   value: {{ include "tarsy.llmAddress" .root | quote }}

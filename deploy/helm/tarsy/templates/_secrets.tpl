@@ -12,6 +12,9 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- if and (ne .component "llm-service") $values.nats.urlSecret.name -}}
 {{- $files = append $files (dict "variable" "NATS_URL_FILE" "secret" $values.nats.urlSecret.name "key" $values.nats.urlSecret.key "path" "nats/url") -}}
 {{- end -}}
+{{- if ne .component "llm-service" -}}
+{{- $files = concat $files (include "tarsy.natsFiles" . | fromYamlArray) -}}
+{{- end -}}
 {{- if has .component (list "worker" "migrate") -}}
 {{- $own := $values.migrations.urlSecret -}}
 {{- $shared := $values.database.urlSecret -}}
@@ -20,6 +23,17 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- $files = append $files (dict "variable" "DATABASE_URL_FILE" "secret" $used.name "key" $used.key "path" "database/url") -}}
 {{- else if include "tarsy.databaseUrl" $root -}}
 {{- $files = append $files (dict "variable" "DATABASE_URL_FILE" "secret" $inline "key" "database-url" "path" "database/url") -}}
+{{- end -}}
+{{- end -}}
+{{- if has .component (list "worker" "migrate") -}}
+{{- $own := $values.migrations.passwordSecret -}}
+{{- $shared := $values.database.passwordSecret -}}
+{{- $password := ternary $own $shared (and (eq .component "migrate") (not (empty $own.name))) -}}
+{{- if $password.name -}}
+{{- $files = append $files (dict "variable" "DATABASE_PASSWORD_FILE" "secret" $password.name "key" $password.key "path" "database/password") -}}
+{{- end -}}
+{{- with $values.database.caSecret -}}
+{{- if .name -}}{{- $files = append $files (dict "variable" "DATABASE_CA_FILE" "secret" .name "key" .key "path" "database/ca.crt") -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- $llm := $values.llmService -}}
@@ -57,6 +71,23 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- else if $values.receiver.token.value -}}
 {{- $files = append $files (dict "variable" "TARSY_RECEIVE_TOKEN_FILE" "secret" $inline "key" "receive-token" "path" "receive/token") -}}
 {{- end -}}
+{{- end -}}
+{{- if $files -}}{{- toYaml $files -}}{{- end -}}
+{{- end -}}
+
+{{- define "tarsy.natsFiles" -}}
+{{- $nats := .root.Values.nats -}}
+{{- $files := list -}}
+{{- $variable := get (dict "creds" "NATS_CREDS_FILE" "nkey" "NATS_NKEY_FILE" "token" "NATS_TOKEN_FILE" "password" "NATS_PASSWORD_FILE") $nats.login.kind -}}
+{{- if $variable -}}
+{{- $files = append $files (dict "variable" $variable "secret" $nats.login.secret.name "key" (get $nats.login.secret (printf "%sKey" .component)) "path" (printf "nats/%s" $nats.login.kind)) -}}
+{{- end -}}
+{{- with $nats.tls.caSecret -}}
+{{- if .name -}}{{- $files = append $files (dict "variable" "NATS_CA_FILE" "secret" .name "key" .key "path" "nats/ca.crt") -}}{{- end -}}
+{{- end -}}
+{{- with $nats.tls.clientSecretName -}}
+{{- $files = append $files (dict "variable" "NATS_CERT_FILE" "secret" . "key" "tls.crt" "path" "nats/tls.crt") -}}
+{{- $files = append $files (dict "variable" "NATS_KEY_FILE" "secret" . "key" "tls.key" "path" "nats/tls.key") -}}
 {{- end -}}
 {{- if $files -}}{{- toYaml $files -}}{{- end -}}
 {{- end -}}
