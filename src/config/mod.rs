@@ -42,7 +42,8 @@ pub use sections::settings::Settings;
 pub use sections::streams::{Kept, Streams};
 pub use sections::synthesis::Synthesis;
 pub use sections::tool_pattern::ToolPattern;
-pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive, Runbooks};
+pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};
+pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
 pub use sections::worker::{Dedupe, Masking, Worker};
 pub use show::{describe, show};
 

@@ -79,6 +79,14 @@ impl Written for RunbookHost {
     }
 }
 
+impl<T: Written> Written for &T {
+    type Form = T::Form;
+
+    fn form(&self) -> T::Form {
+        T::form(self)
+    }
+}
+
 impl Written for UrlPattern {
     type Form = String;
 

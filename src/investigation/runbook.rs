@@ -25,6 +25,11 @@ impl RunbookHost {
         Some(Self { name, below, port })
     }
 
+    /// Whether it stands for one host, not for every name below it.
+    pub fn is_one_host(&self) -> bool {
+        !self.below
+    }
+
     /// Whether the host has this name, at any port.
     pub fn has_name(&self, name: &str) -> bool {
         match name.to_ascii_lowercase().strip_suffix(self.name.as_str()) {

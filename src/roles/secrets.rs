@@ -10,7 +10,7 @@ mod files;
 use std::collections::BTreeSet;
 
 pub use self::files::SecretFiles;
-use crate::config::{Config, McpAddress, McpServer, McpTransport, Template, process_env};
+use crate::config::{Config, McpAddress, McpServer, McpTransport, RunbookToken, Template, process_env};
 use crate::investigation::mask::Mask;
 
 use super::connect::Addresses;
@@ -41,6 +41,11 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
     values.extend(config.masking.variables.iter().chain(keys).filter_map(|name| process_env(name)));
     for server in config.mcp_servers.values() {
         of_server(server, &mut values);
+    }
+    for source in config.runbooks.sources() {
+        if let Some(RunbookToken::Variable(name)) = &source.token {
+            values.extend(process_env(name));
+        }
     }
     for file in &config.masking.files {
         values.extend(files::lines(file)?);

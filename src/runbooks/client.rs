@@ -1,16 +1,18 @@
-//! The HTTP client of runbooks: it connects to permitted addresses only, and follows a redirect only after a check.
+//! The HTTP client of runbooks: it connects to permitted addresses only, follows a redirect only after a check, and sends
+//! a token only to the host that it is for.
 //!
 //! A proxy of the environment is used. It resolves names itself, so its own rules decide then where a name may lead.
 
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::LOCATION;
+use reqwest::header::{AUTHORIZATION, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response, Url};
+use reqwest::{Certificate, Client, Response, Url};
 use url::Host;
 
 use super::Hosts;
@@ -22,8 +24,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_REDIRECTS: usize = 5;
 const USER_AGENT: &str = concat!("tarsy/", env!("CARGO_PKG_VERSION"));
 
-/// The client; a text says why there is none.
-pub(super) fn build(hosts: &Hosts) -> Result<Client, String> {
+/// The client, which also trusts the authorities of `ca_file`; a text says why there is none.
+pub(super) fn build(hosts: &Hosts, ca_file: Option<&Path>) -> Result<Client, String> {
+    let authorities = ca_file.map(authorities).transpose()?.unwrap_or_default();
     // Another part of the process may have installed a provider of cryptography; there is only one, ring.
     rustls::crypto::ring::default_provider().install_default().ok();
     let builder = || {
@@ -34,9 +37,17 @@ pub(super) fn build(hosts: &Hosts) -> Result<Client, String> {
             .connect_timeout(CONNECT_TIMEOUT)
             .dns_resolver(CheckedResolver(hosts.clone()))
     };
-    // Without certificate authorities, pages without TLS can still be fetched.
-    let built = builder().build().or_else(|_| builder().tls_certs_only([]).build());
+    let built = builder().tls_certs_merge(authorities.clone()).build();
+    // Without the authorities of the system, pages without TLS and those of `ca_file` can still be fetched.
+    let built = built.or_else(|_| builder().tls_certs_only(authorities).build());
     built.map_err(|error| format!("no HTTP client: {}", described(error)))
+}
+
+fn authorities(file: &Path) -> Result<Vec<Certificate>, String> {
+    let fault = |reason: &str| format!("runbooks.ca_file cannot be used: {reason}");
+    let pem = std::fs::read(file).map_err(|error| fault(&error.to_string()))?;
+    let authorities = Certificate::from_pem_bundle(&pem).unwrap_or_default();
+    if authorities.is_empty() { Err(fault("it has no certificate in PEM")) } else { Ok(authorities) }
 }
 
 /// Requests a page and follows its redirects. A text says why there is none.
@@ -44,7 +55,12 @@ pub(super) async fn get(client: &Client, hosts: &Hosts, start: Url) -> Result<Re
     let mut url = start;
     for _ in 0..=MAX_REDIRECTS {
         check_address(&url, hosts)?;
-        let answer = client.get(url.clone()).send().await.map_err(described)?;
+        let request = client.get(url.clone());
+        let request = match hosts.tokens.header(&url).await? {
+            Some(token) => request.header(AUTHORIZATION, token),
+            None => request,
+        };
+        let answer = request.send().await.map_err(described)?;
         let status = answer.status();
         if status.is_success() {
             return Ok(answer);
@@ -116,6 +132,7 @@ mod tests {
         let hosts = Hosts {
             listed: vec![host("*.example.com"), host("wiki.corp:8443"), host("10.0.0.7")],
             private: vec![host("wiki.corp:8443")],
+            ..Hosts::default()
         };
         for (name, reach) in [
             ("a.example.com", Reach::Public),

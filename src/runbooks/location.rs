@@ -5,7 +5,7 @@ use reqwest::Url;
 use crate::investigation::runbook::{RunbookHost, is_listed};
 
 /// The host of pages that show a file of a repository.
-const GITHUB: &str = "github.com";
+pub(super) const GITHUB: &str = "github.com";
 /// The host of the files themselves.
 pub(super) const GITHUB_RAW: &str = "raw.githubusercontent.com";
 

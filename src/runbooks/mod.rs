@@ -1,16 +1,19 @@
 //! Runbooks: fetches the page that an alert names, if operators list its host.
 //!
 //! A URL comes from outside, so every hop is checked: the host has to be listed, and its name must not lead to a
-//! private address unless operators list it among the private ones. The text is masked, bounded and cached. A runbook
-//! that cannot be fetched is a result like any other; no alert waits for it longer than some seconds.
+//! private address unless operators list it among the private ones. A host may get a bearer token, which no other one
+//! gets. The text is masked, bounded and cached. A runbook that cannot be fetched is a result like any other; no alert
+//! waits for it longer than some seconds.
 
 mod location;
 mod address;
+mod token;
 mod client;
 mod page;
 mod html;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,12 +21,13 @@ use reqwest::Client;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use self::token::Tokens;
 use crate::config;
 use crate::investigation::mask::Mask;
 use crate::investigation::runbook::{FetchedRunbook, RunbookHost};
 
 /// For a page with its redirects.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+pub const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for which a page is used again.
 const PAGE_MAX_AGE: Duration = Duration::from_secs(300);
 /// The time for which a failure is used again.
@@ -37,6 +41,7 @@ pub struct Runbooks {
     hosts: Hosts,
     /// The client, or why there is none.
     client: Result<Client, String>,
+    timeout: Duration,
     mask: Mask,
     cache: Mutex<HashMap<String, Arc<Cached>>>,
 }
@@ -48,6 +53,7 @@ struct Hosts {
     listed: Vec<RunbookHost>,
     /// Those whose names may lead to a private address.
     private: Vec<RunbookHost>,
+    tokens: Tokens,
 }
 
 /// A page or a failure. One caller fetches it while the others wait.
@@ -68,21 +74,30 @@ impl Cached {
 }
 
 impl Runbooks {
-    /// Prepares the client. Nothing is fetched before an alert needs it.
-    pub fn new(config: &config::Runbooks, mask: Mask) -> Self {
-        let listed = config.listed();
-        let hosts = Hosts { listed, private: config.private_hosts.clone() };
-        Self { client: client::build(&hosts), hosts, mask, cache: Mutex::default() }
+    /// Prepares the client. Nothing is fetched before an alert needs it. `timeout` is the longest time for a page with
+    /// its redirects; [`FETCH_TIMEOUT`] outside tests.
+    pub fn new(config: &config::Runbooks, timeout: Duration, mask: Mask) -> Self {
+        let private = config.private_hosts.iter().map(|source| source.host.clone()).collect();
+        let tokens = Tokens::of(config.sources(), mask.clone());
+        let hosts = Hosts { listed: config.listed(), private, tokens };
+        let client = client::build(&hosts, config.ca_file.as_deref().map(Path::new));
+        Self { client, hosts, timeout, mask, cache: Mutex::default() }
     }
 
-    /// The text of a runbook, masked, or why it cannot be fetched; `None` when its host is not listed. Takes ten
-    /// seconds at most.
+    /// The text of a runbook, masked, or why it cannot be fetched; `None` when its host is not listed. Takes the
+    /// time-out at most.
     pub async fn fetch(&self, url: &str) -> Option<FetchedRunbook> {
         let start = location::start(&self.hosts.listed, url)?;
         let cached = self.cached(url);
         let fetching = cached.runbook.get_or_init(|| async {
-            let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.page(start)).await;
-            let fetched = fetched.unwrap_or_else(|_| Err(format!("no answer within {} s", FETCH_TIMEOUT.as_secs())));
+            let fetched = tokio::time::timeout(self.timeout, self.page(start)).await;
+            let outcome = match &fetched {
+                Ok(Ok(_)) => "fetched",
+                Ok(Err(_)) => "failed",
+                Err(_elapsed) => "timed_out",
+            };
+            metrics::counter!("tarsy_runbook_fetches_total", "outcome" => outcome).increment(1);
+            let fetched = fetched.unwrap_or_else(|_| Err(format!("no answer within {} s", self.timeout.as_secs_f64())));
             match fetched {
                 Ok(text) => FetchedRunbook::Page(self.mask.apply(&text).into_owned()),
                 Err(why) => FetchedRunbook::Failed(self.mask.apply(&why).into_owned()),

@@ -78,6 +78,10 @@ impl<'c> Field<'c> {
         matches!(self.data(), Data::Text(_))
     }
 
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.data(), Data::Map(_))
+    }
+
     /// The value as written; the value of a variable is never shown.
     fn seen(&self) -> String {
         match self.data() {

@@ -1,10 +1,10 @@
-//! `receive`, `runbooks` and a chain's `questions`: how far input from outside is trusted.
+//! `receive`, a chain's `questions`, and `runbooks` in a file of its own: how far input from outside is trusted.
+
+pub(crate) mod runbooks;
 
 use serde::Serialize;
 
-use crate::config::read::reader::{Field, Map};
-use crate::config::write::written;
-use crate::investigation::runbook::RunbookHost;
+use crate::config::read::reader::Map;
 
 /// The headers that a webhook may set. `Tarsy-Parent-Id` is not among them, because a webhook is never a question.
 pub const RECEIVE_HEADERS: [&str; 9] = [
@@ -49,41 +49,6 @@ impl Receive {
         let connections_per_address = number("connections_per_address", built_in.connections_per_address);
         Self { headers, connections, connections_per_address }
     }
-}
-
-/// The hosts whose runbooks are fetched and shown to the agents.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Runbooks {
-    /// A runbook URL of any other host counts as an unverified claim of the alert. The names of these hosts must lead
-    /// to public addresses.
-    #[serde(serialize_with = "written")]
-    pub hosts: Vec<RunbookHost>,
-    /// Hosts as well, whose names may lead to addresses of a private network.
-    #[serde(serialize_with = "written")]
-    pub private_hosts: Vec<RunbookHost>,
-}
-
-impl Runbooks {
-    pub(crate) fn read(map: &mut Map<'_>) -> Self {
-        Self {
-            hosts: map.list("hosts", host).unwrap_or_default(),
-            private_hosts: map.list("private_hosts", host).unwrap_or_default(),
-        }
-    }
-
-    /// All listed hosts.
-    pub fn listed(&self) -> Vec<RunbookHost> {
-        self.hosts.iter().chain(&self.private_hosts).cloned().collect()
-    }
-}
-
-fn host(field: &Field<'_>) -> Option<RunbookHost> {
-    let text = field.text()?;
-    let host = RunbookHost::parse(&text);
-    if host.is_none() {
-        field.expected("a host such as runbooks.example.com, wiki.example.com:8443, *.example.com, without a scheme");
-    }
-    host
 }
 
 /// The rules for follow-up questions.

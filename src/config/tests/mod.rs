@@ -1,5 +1,6 @@
 //! Tests of whole files: values, defaults, output of `show`, faults.
 
+mod runbooks;
 mod servers;
 
 use std::collections::BTreeSet;

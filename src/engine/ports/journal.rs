@@ -121,7 +121,7 @@ pub struct Checkpoint {
     pub entries: Vec<Entry>,
     /// In order.
     pub events: Vec<EventDraft>,
-    /// For people; never read back.
+    /// For reports; no resume reads them.
     pub model_calls: Vec<ModelCallRecord>,
     /// With the whole results, of which the entries have only a part.
     pub tool_calls: Vec<ToolCallRecord>,

@@ -21,7 +21,7 @@ use crate::investigation::mask::Mask;
 use crate::investigation::plan::{AgentPlan, Plan};
 use crate::investigation::runbook::FetchedRunbook;
 use crate::investigation::timeline::{EventDraft, EventType};
-use crate::runbooks::Runbooks;
+use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
 use crate::store::Store;
 
 use crate::roles::masked;
@@ -40,7 +40,7 @@ pub struct ConfiguredIntake<T, S = Store> {
 impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     /// The intake of a worker.
     pub fn new(config: Arc<Config>, tools: Arc<T>, threads: Arc<S>, mask: Mask, worker_name: String) -> Self {
-        let runbooks = Runbooks::new(&config.runbooks, mask.clone());
+        let runbooks = Runbooks::new(&config.runbooks, FETCH_TIMEOUT, mask.clone());
         Self { config, tools, threads, runbooks, mask, worker_name }
     }
 

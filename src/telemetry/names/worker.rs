@@ -64,6 +64,8 @@ pub(super) const WORKER: &[Metric] = &[
         "tarsy_tool_server_waits_total",
         "times that an alert went back to the queue because an MCP server was unavailable",
     ),
+    counter("tarsy_runbook_fetches_total", "runbooks requested from their hosts; a page of the last minutes is not")
+        .by("outcome", &["fetched", "failed", "timed_out"]),
     counter("tarsy_sessions_without_tools_total", "sessions opened without the tools of an unavailable MCP server"),
     counter("tarsy_sessions_released_total", "sessions released for another worker").by(
         "reason",

@@ -1,15 +1,22 @@
 //! The runbooks of listed hosts, fetched from a real web server.
 
+use std::time::{Duration, Instant};
+
 use tarsy::config::Config;
 use tarsy::investigation::mask::Mask;
 use tarsy::investigation::runbook::FetchedRunbook;
-use tarsy::runbooks::Runbooks;
+use tarsy::runbooks::{FETCH_TIMEOUT, Runbooks};
 
-use crate::support::http::pages::{Pages, page, redirect};
+use crate::support::http::pages::{Pages, hanging, page, redirect};
+use crate::support::tls::certificate;
 
-fn runbooks(hosts: &str) -> Runbooks {
-    let config = Config::parse("f", &format!("runbooks: {{{hosts}}}"), &|_| None).unwrap();
-    Runbooks::new(&config.runbooks, Mask::new(["known-val5e".to_owned()]))
+fn runbooks(keys: &str) -> Runbooks {
+    runbooks_within(FETCH_TIMEOUT, keys)
+}
+
+fn runbooks_within(timeout: Duration, keys: &str) -> Runbooks {
+    let config = Config::parse("f", &format!("runbooks: {{{keys}}}"), &|_| None).unwrap();
+    Runbooks::new(&config.runbooks, timeout, Mask::new(["known-val5e".to_owned()]))
 }
 
 fn failed(why: &str) -> Option<FetchedRunbook> {
@@ -76,4 +83,86 @@ async fn no_request_reaches_an_unlisted_host_or_a_private_address_of_a_public_on
         assert_eq!(runbooks.fetch(&url).await, None, "{url}");
     }
     assert_eq!(pages.requests(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_slow_server_is_given_up_in_time_and_delays_no_other_runbook() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\n";
+    let pages = Pages::serve(&[
+        ("/silent", hanging("")),
+        ("/half", hanging(&format!("{head}one line\n"))),
+        ("/moved", redirect("/silent")),
+        ("/prompt", page("text/plain", "at once")),
+    ])
+    .await;
+    let timeout = Duration::from_millis(1_500);
+    let runbooks = runbooks_within(timeout, &format!("private_hosts: ['{}']", pages.address));
+    let began = Instant::now();
+    let fetch = async |path: &str| {
+        let fetched = runbooks.fetch(&format!("http://{}{path}", pages.address)).await;
+        (fetched, began.elapsed())
+    };
+    let (silent, half, moved, again, prompt) =
+        tokio::join!(fetch("/silent"), fetch("/half"), fetch("/moved"), fetch("/silent"), fetch("/prompt"));
+    assert_eq!(prompt.0, Some(FetchedRunbook::Page("at once".to_owned())));
+    for (fetched, took) in [silent, half, moved, again] {
+        assert_eq!(fetched, failed("no answer within 1.5 s"));
+        assert!(took >= timeout && took > prompt.1, "{took:?} {:?}", prompt.1);
+    }
+    assert_eq!(pages.requests().len(), 5, "two callers of the same page share its request");
+    assert_eq!(FETCH_TIMEOUT, Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_token_is_sent_to_its_host_only_and_read_again_for_each_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tls, authority) = certificate(folder.path());
+    let other = Pages::serve_tls(&[("/", page("text/plain", "other"))], tls.clone()).await;
+    let port = |pages: &Pages| pages.address.rsplit_once(':').unwrap().1.to_owned();
+    let to_other = redirect(&format!("https://localhost:{}/", port(&other)));
+    let answers = [("/a", page("text/plain", "a")), ("/b", redirect("/a")), ("/away", to_other), ("/c", page("", "c"))];
+    let pages = Pages::serve_tls(&answers, tls).await;
+    let (host, file) = (format!("localhost:{}", port(&pages)), folder.path().join("token"));
+    let keys = format!(
+        "private_hosts: [{{host: '{host}', token_file: '{}'}}, 'localhost:{}'], ca_file: '{}'",
+        file.display(),
+        port(&other),
+        authority.display()
+    );
+    let runbooks = runbooks(&keys);
+    let fetch = async |path: &str| runbooks.fetch(&format!("https://{host}{path}")).await;
+    let page = |text: &str| Some(FetchedRunbook::Page(text.to_owned()));
+
+    std::fs::write(&file, "first-t0ken\n").unwrap();
+    assert_eq!((fetch("/b").await, fetch("/away").await), (page("a"), page("other")));
+    std::fs::write(&file, "second-t0ken\n").unwrap();
+    assert_eq!(fetch("/c").await, page("c"));
+    let (first, second) = ("Bearer first-t0ken", "Bearer second-t0ken");
+    assert_eq!(pages.authorizations(), [first, first, first, second]);
+    assert_eq!(other.authorizations(), [""], "a redirect takes no token to another host");
+
+    let plain = runbooks.fetch(&format!("http://{host}/a")).await;
+    assert_eq!(plain, failed("its host has a token, which is sent over TLS only; the URL begins with http://"));
+    std::fs::remove_file(&file).unwrap();
+    let Some(FetchedRunbook::Failed(why)) = fetch("/missing").await else { panic!("fetched without a token") };
+    assert!(why.starts_with("the token of its host cannot be read: "), "{why}");
+    assert_eq!(pages.requests().len(), 4, "no request is sent without the token");
+}
+
+#[tokio::test]
+async fn only_the_authorities_of_the_system_and_of_the_file_are_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tls, authority) = certificate(folder.path());
+    let pages = Pages::serve_tls(&[("/a", page("text/plain", "a"))], tls).await;
+    let host = format!("localhost:{}", pages.address.rsplit_once(':').unwrap().1);
+    let fetched = async |ca_file: &str| {
+        let runbooks = runbooks(&format!("private_hosts: ['{host}']{ca_file}"));
+        runbooks.fetch(&format!("https://{host}/a")).await
+    };
+    let trusted = fetched(&format!(", ca_file: '{}'", authority.display())).await;
+    assert_eq!(trusted, Some(FetchedRunbook::Page("a".to_owned())));
+    let Some(FetchedRunbook::Failed(why)) = fetched("").await else { panic!("an unknown authority is trusted") };
+    assert!(why.contains("certificate"), "{why}");
+    let Some(FetchedRunbook::Failed(why)) = fetched(", ca_file: /no/such/file").await else { panic!("no such file") };
+    assert!(why.starts_with("runbooks.ca_file cannot be used: No such file"), "{why}");
 }

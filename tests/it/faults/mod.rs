@@ -1,9 +1,11 @@
-//! Crashes and failed services: killed workers, poison alerts, given-up sessions, a read-only or restored database.
+//! Crashes and failed services: killed workers, poison alerts, given-up sessions, a read-only or restored database,
+//! summaries that are lost.
 
 pub(crate) mod survive;
 mod side_effects;
 mod http_calls;
 mod fallback;
+mod summaries;
 pub(crate) mod poison;
 mod given_up;
 mod read_only;

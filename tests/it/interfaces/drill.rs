@@ -160,7 +160,7 @@ async fn five_hundred_iterations_fit_a_window_of_a_tenth_of_their_results() {
     let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
     let began = Instant::now();
     let mut drill = Tarsy::spawn("drill", &["drill", "log-trail"], &env);
-    let (code, shown) = drill.finished().await;
+    let (code, shown) = drill.finished_within(Duration::from_secs(600)).await;
     println!("took {:?}", began.elapsed());
     assert_eq!(code, 0, "{}\n{}", shown.lines().rev().take(20).collect::<Vec<_>>().join("\n"), drill.log());
     // Like a provider, the recording refuses a request that is larger than its window.

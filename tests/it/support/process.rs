@@ -173,7 +173,12 @@ impl Tarsy {
 
     /// The exit code and the remaining output.
     pub(crate) async fn finished(&mut self) -> (i32, String) {
-        let status = tokio::time::timeout(TIMEOUT, self.child.wait()).await;
+        self.finished_within(TIMEOUT).await
+    }
+
+    /// As [`Self::finished`], for a process with much to do: a limit against a process that hangs, not for its speed.
+    pub(crate) async fn finished_within(&mut self, timeout: Duration) -> (i32, String) {
+        let status = tokio::time::timeout(timeout, self.child.wait()).await;
         let status = status.unwrap_or_else(|_| panic!("{} does not end", self.name)).unwrap();
         let mut rest = String::new();
         while let Some(line) = self.out.recv().await {

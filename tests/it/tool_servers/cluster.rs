@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::programs::is_on_path;
 use crate::support::process::Tarsy;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/fake_kubernetes.py");
@@ -18,13 +19,16 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster of the fixtures, in which a pod of the namespace `checkout` was killed.
-    pub(super) async fn checkout() -> Self {
-        Self::start(&serde_json::from_str(CHECKOUT).unwrap()).await
+    /// The cluster of the fixtures, in which a pod of the namespace `checkout` was killed; `None` without a Python.
+    pub(super) async fn checkout(test: &str) -> Option<Self> {
+        Self::start(test, &serde_json::from_str(CHECKOUT).unwrap()).await
     }
 
-    /// Starts the API with these resources and logs.
-    pub(super) async fn start(cluster: &Value) -> Self {
+    /// Starts the API with these resources and logs. `None`, with a line about the skipped tests, without a Python.
+    pub(super) async fn start(test: &str, cluster: &Value) -> Option<Self> {
+        if !is_on_path(test, "python3") {
+            return None;
+        }
         let folder = tempfile::tempdir().unwrap();
         let files = ["cluster.json", "requests"].map(|name| folder.path().join(name));
         for (file, text) in files.iter().zip([cluster.to_string(), String::new()]) {
@@ -40,7 +44,7 @@ impl Cluster {
             api.ready().await
         );
         std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
-        Self { folder, _api: api }
+        Some(Self { folder, _api: api })
     }
 
     pub(super) fn kubeconfig(&self) -> String {

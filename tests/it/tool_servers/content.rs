@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::investigation::{Shown, call, results};
-use super::programs::{Node, Python, line};
+use super::programs::{Node, Python, is_on_path, line};
 
 /// What a result has to be.
 enum Expected {
@@ -126,7 +126,7 @@ fn git(repository: &Path, args: &[&str]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repository_and_the_time_are_read_through_servers_in_python() {
     use Expected::{Error, Has};
-    let Some(python) = Python::find("content") else { return };
+    let Some(python) = Python::find("content").filter(|_| is_on_path("content", "git")) else { return };
     let folder = tempfile::tempdir().unwrap();
     git(folder.path(), &["init", "--quiet", "--initial-branch", "main"]);
     for (memory, message) in [("256Mi", "Add the limit"), ("512Mi", "Raise the limit")] {

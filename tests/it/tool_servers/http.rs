@@ -57,7 +57,7 @@ async fn progress_of_a_foreign_server_over_http_extends_a_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_is_read_over_http() {
     let Some(node) = Node::find("http") else { return };
-    let cluster = Cluster::checkout().await;
+    let Some(cluster) = Cluster::checkout("http").await else { return };
     let kubeconfig = cluster.kubeconfig();
     let args = ["--read-only", "--bind-address", "127.0.0.1", "--kubeconfig", &kubeconfig, "--port", "PORT"];
     let server = HttpServer::start(&node.program("kubernetes-mcp-server"), &args).await;

@@ -64,7 +64,7 @@ fn of<'a>(shown: &'a [Shown], tool: &str) -> Vec<&'a Shown> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pod_that_was_killed_is_explained_through_a_real_server_and_secrets_are_denied() {
     let Some(node) = Node::find("kubernetes") else { return };
-    let cluster = Cluster::checkout().await;
+    let Some(cluster) = Cluster::checkout("kubernetes").await else { return };
     let servers = servers_of_the_example();
     let setup = Setup { servers: &servers, transcript: Some(TRANSCRIPT.to_owned()), ..Setup::default() };
     let system = TestSystem::start_with(setup).await;
@@ -123,7 +123,7 @@ fn names(printed: &str, offered: bool) -> BTreeSet<String> {
 #[tokio::test]
 async fn the_example_names_every_tool_of_the_server_without_those_that_change_the_cluster() {
     let Some(node) = Node::find("kubernetes") else { return };
-    let cluster = Cluster::checkout().await;
+    let Some(cluster) = Cluster::checkout("kubernetes").await else { return };
     let variables = Variables::new(&node, &cluster);
     let file = cluster.folder.path().join("tarsy.yaml");
     let printed = async |text: &str| {

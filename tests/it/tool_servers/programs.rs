@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -52,11 +53,24 @@ impl Python {
 fn found(test: &str, variable: &str) -> Option<PathBuf> {
     let found = std::env::var(variable).ok().filter(|path| !path.is_empty()).map(PathBuf::from);
     if found.is_none() {
-        // Printed directly, because the harness captures the output of tests.
-        let line = format!("\nSKIPPED: tool_servers::{test}: {variable} is not set, ./dev test sets it\n\n");
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        skip(test, &format!("{variable} is not set, ./dev test sets it"));
     }
     found
+}
+
+/// Whether a program is on PATH; a line about the skipped tests says if it is not.
+pub(super) fn is_on_path(test: &str, program: &str) -> bool {
+    let run = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let runs = run.is_ok_and(|status| status.success());
+    if !runs {
+        skip(test, &format!("there is no {program} on PATH"));
+    }
+    runs
+}
+
+/// Printed directly, because the harness captures the output of tests.
+fn skip(test: &str, why: &str) {
+    std::io::stderr().write_all(format!("\nSKIPPED: tool_servers::{test}: {why}\n\n").as_bytes()).unwrap();
 }
 
 /// A line of `mcp_servers`.

@@ -1,6 +1,5 @@
 //! The MCP client with servers over streamable HTTP.
 
-use std::path::Path;
 use std::time::Duration;
 
 use tarsy::engine::ports::{ToolReply, ToolRequest, Tools};
@@ -9,6 +8,7 @@ use tarsy::mcp::{HttpConfig, ServerConfig, Servers, TokenSource, Transport};
 use tokio_util::sync::CancellationToken;
 
 use super::{TEST_TIMEOUT, call, within};
+use crate::support::tls::certificate;
 use crate::support::tool_server::{Fault, Form, ToolServer};
 
 fn servers(address: HttpConfig) -> Servers {
@@ -207,18 +207,6 @@ async fn an_authority_of_a_file_is_trusted_and_no_other() {
     assert!(why.contains("connection failed: ") && why.contains("certificate"), "{why}");
     let missing = servers(HttpConfig { ca_file: Some("/no/such/file".into()), ..at(&server) });
     assert!(unavailable(&missing).await.contains("ca_file: /no/such/file: "));
-}
-
-/// A certificate for localhost, and the file of its authority.
-fn certificate(folder: &Path) -> (tokio_rustls::TlsAcceptor, std::path::PathBuf) {
-    let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let file = folder.join("ca.pem");
-    std::fs::write(&file, signed.cert.pem()).unwrap();
-    let key = rustls::pki_types::PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
-    let ring = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(ring).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_no_client_auth().with_single_cert(vec![signed.cert.der().clone()], key).unwrap();
-    (std::sync::Arc::new(config).into(), file)
 }
 
 #[tokio::test]

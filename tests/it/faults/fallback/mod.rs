@@ -1,14 +1,13 @@
 //! A session whose providers fail one after another, on real processes and fake providers, with a worker that is killed
 //! before and after a switch.
 
-mod provider;
 mod resume;
 mod three;
 
 use serde_json::Value;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 
-use self::provider::{FakeProvider, Received, Reply};
+use crate::support::http::provider::{FakeProvider, Received, Reply};
 use crate::support::system::{Setup, TestSystem};
 
 const CALL: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"I should look","thought":true},{"functionCall":{"id":"fc-1","name":"drill__describe_pod","args":{"namespace":"checkout","pod":"checkout-7d9f"}},"thoughtSignature":"Z29vZ2xlLXNpZ25hdHVyZQ=="}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"totalTokenCount":110},"modelVersion":"gemini-2.5-pro"}"#;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tarsy::investigation::timeline::EventType;
 
 use super::FOUND;
-use super::provider::{FakeProvider, Reply};
+use crate::support::http::provider::{FakeProvider, Reply};
 use crate::support::system::{Setup, TestSystem};
 
 /// The parts of three answers with calls, as the model spells them; only the first call of an answer is signed.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tarsy::investigation::timeline::EventType;
 
 use super::fallbacks;
-use super::provider::{FakeProvider, Received, Reply};
 use crate::support::http;
+use crate::support::http::provider::{FakeProvider, Received, Reply};
 use crate::support::system::{Setup, TestSystem};
 
 /// What Gemini wrote for itself, with an id that no other provider accepts.

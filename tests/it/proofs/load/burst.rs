@@ -3,8 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
-use tarsy::investigation::ids::SessionId;
+use chrono::DateTime;
 use tokio_util::sync::CancellationToken;
 
 use super::{Alert, assert_all_completed, ended, paced, publish, publish_many};
@@ -13,11 +12,15 @@ use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::{eventually, eventually_within};
 
 const BURST: usize = 5000;
+/// Before the burst, for comparison.
+const CRITICAL_BEFORE: usize = 5;
 const CRITICAL: usize = 10;
-const BETWEEN_CRITICAL: Duration = Duration::from_millis(400);
-const CLAIMED_WITHIN: Duration = Duration::from_secs(1);
-/// Without a reserved slot, a critical alert would have to wait for such an answer.
-const SLOW: Duration = Duration::from_secs(4);
+/// How much longer than before the burst a critical alert may wait: for the machine, not for the alerts of the burst.
+const MAX_FACTOR: u32 = 20;
+const MAX_DELAY: Duration = Duration::from_secs(1);
+/// The answer of the other alerts outlasts the test. So without a reserved slot, or if another alert takes it, no critical
+/// alert is ever claimed, on a machine of any speed.
+const SLOW: Duration = Duration::from_secs(3_600);
 const QUICK: Duration = Duration::ZERO;
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
 /// The growth of the worker's memory that is allowed while thousands of alerts are queued.
@@ -36,6 +39,7 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     if !to_end {
         eventually("every slot but the reserved one is taken", async || system.database.number(running) == 7).await;
     }
+    let unloaded = critical_claims(&system, CRITICAL_BEFORE).await;
     let (pid, stop) = (worker.pid(), CancellationToken::new());
     let before = memory_kib(pid);
     let most = tokio::spawn(watch_memory(pid, stop.clone()));
@@ -43,15 +47,8 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     let began = Instant::now();
     publish_many(&system, count).await;
     let published = began.elapsed();
-    let jetstream = system.jetstream().await;
-    let alert = Alert { subject: "tarsy.alerts.critical.burst", text: "a quick one", ..Alert::default() };
-    let mut critical = Vec::new();
-    for _ in 0..CRITICAL {
-        critical.push(publish(&jetstream, alert).await);
-        tokio::time::sleep(BETWEEN_CRITICAL).await; // critical alerts come one by one, while all slots are busy
-    }
-    let claims = times_to_claim(&system, &critical).await;
-    let all = count + 7 + CRITICAL;
+    let claims = critical_claims(&system, CRITICAL).await;
+    let all = count + 7 + CRITICAL_BEFORE + CRITICAL;
     if to_end {
         let sql = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
         let timeout = Duration::from_secs(3600);
@@ -64,11 +61,14 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     let over = system.database.number("SELECT count(*) FROM alert_sessions WHERE status <> 'running'");
     println!(
         "{count} alerts published in {published:.1?}, {over} of {all} investigated in {took:.1?} ({:.0}/s)\n  \
-         critical ones claimed after: {claims}\n  memory of the worker: {before:?} KiB before, at most {most:?} KiB",
+         critical ones claimed after: {claims}; before the burst: {unloaded}\n  memory of the worker: {before:?} KiB before, at most {most:?} KiB",
         over as f64 / took.as_secs_f64(),
     );
-    // An overloaded machine may delay one critical alert; without a reserved slot half of them wait for seconds.
-    assert!(claims.quantile(0.9) <= CLAIMED_WITHIN && claims.worst() < SLOW / 2, "a critical alert waited");
+    if !to_end {
+        assert_eq!(system.database.number(running), 7, "the critical alerts took the reserved slot and no other one");
+    }
+    let limit = unloaded.worst() * MAX_FACTOR + MAX_DELAY;
+    assert!(claims.median() <= limit, "the burst delays critical alerts: {claims}; before {unloaded}");
     if let (Some(before), Some(most)) = (before, most) {
         assert!(most < MAX_MEMORY_KIB, "{most} KiB");
         assert!(to_end || most < before + MAX_GROWTH_KIB, "from {before} to {most} KiB with the backlog");
@@ -81,22 +81,21 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     }
 }
 
-/// The times from the stream's ack to the first event of the session.
-async fn times_to_claim(system: &TestSystem, critical: &[(SessionId, DateTime<Utc>)]) -> Figures {
+/// Publishes critical alerts, each after the end of the one before. Returns the times from the stream's ack to the first
+/// event of the session.
+async fn critical_claims(system: &TestSystem, count: usize) -> Figures {
+    let jetstream = system.jetstream().await;
+    let alert = Alert { subject: "tarsy.alerts.critical.burst", text: "a quick one", ..Alert::default() };
     let mut claims = Figures::default();
-    for (session, published) in critical {
-        let started = format!(
-            "SELECT coalesce((SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM timeline_events \
-             WHERE session_id = '{}' AND session_seq = 1), 0)",
-            session.0
-        );
-        let mut micros = 0;
-        eventually("a critical alert is claimed", async || {
-            micros = system.database.number(&started);
-            micros > 0
-        })
-        .await;
-        claims.add(between(*published, DateTime::from_timestamp_micros(micros).unwrap()));
+    for _ in 0..count {
+        let (session, published) = publish(&jetstream, alert).await;
+        let row = format!("session_id = '{}'", session.0);
+        let ended = format!("SELECT count(*) = 1 FROM alert_sessions WHERE status <> 'running' AND {row}");
+        eventually("a critical alert is investigated", async || system.database.holds(&ended)).await;
+        let claimed = system.database.number(&format!(
+            "SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM timeline_events WHERE session_seq = 1 AND {row}"
+        ));
+        claims.add(between(published, DateTime::from_timestamp_micros(claimed).unwrap()));
     }
     claims
 }

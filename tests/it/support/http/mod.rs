@@ -1,6 +1,7 @@
 //! A minimal HTTP client. Requests are written out, because their bytes are part of the tests.
 
 pub(crate) mod pages;
+pub(crate) mod provider;
 
 use std::time::Duration;
 

@@ -15,23 +15,31 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A prepared response.
 #[derive(Clone, Debug)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// Status 200 with these events.
     Events(String),
     /// A status with a JSON body.
     Error(u16, &'static str),
     /// No response: the request waits until its client is gone.
     Held,
+    /// Events that are sent once the test has opened the gate.
+    Gated(Arc<Notify>, String),
 }
 
 impl Reply {
     /// Events without names.
-    pub(super) fn events(events: &[impl Display]) -> Self {
+    pub(crate) fn events(events: &[impl Display]) -> Self {
         Self::Events(events.iter().map(|event| format!("data: {event}\n\n")).collect())
     }
 
+    /// The same events, held until the gate is opened with `notify_one`.
+    pub(crate) fn behind(self, gate: &Arc<Notify>) -> Self {
+        let Self::Events(events) = self else { panic!("only events can be held: {self:?}") };
+        Self::Gated(Arc::clone(gate), events)
+    }
+
     /// Events whose name is the `type` of their JSON.
-    pub(super) fn typed(events: &[Value]) -> Self {
+    pub(crate) fn typed(events: &[Value]) -> Self {
         let name = |event: &Value| event["type"].as_str().unwrap_or_default().to_owned();
         Self::Events(events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", name(event))).collect())
     }
@@ -39,21 +47,21 @@ impl Reply {
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Received {
+pub(crate) struct Received {
     /// First line and headers.
-    pub(super) head: String,
-    pub(super) body: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Received {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
 /// The endpoint; it ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct FakeProvider {
+pub(crate) struct FakeProvider {
     address: String,
     shared: Arc<Shared>,
     _server: AbortOnDropHandle<()>,
@@ -68,7 +76,7 @@ struct Shared {
 
 impl FakeProvider {
     /// Starts an endpoint. After the last reply it answers 500.
-    pub(super) async fn start(replies: Vec<Reply>) -> Self {
+    pub(crate) async fn start(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
@@ -86,17 +94,17 @@ impl FakeProvider {
     }
 
     /// Its address with the scheme.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The requests so far, in order.
-    pub(super) fn requests(&self) -> Vec<Received> {
+    pub(crate) fn requests(&self) -> Vec<Received> {
         self.shared.requests.lock().unwrap().clone()
     }
 
     /// Returns when this number of requests has arrived.
-    pub(super) async fn asked(&self, count: usize) {
+    pub(crate) async fn asked(&self, count: usize) {
         let enough = async {
             loop {
                 let arrived = self.shared.arrived.notified();
@@ -118,6 +126,10 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     let reply = shared.replies.lock().unwrap().pop_front();
     let (status, kind, body) = match reply {
         Some(Reply::Events(events)) => (200, "text/event-stream", events),
+        Some(Reply::Gated(gate, events)) => {
+            gate.notified().await;
+            (200, "text/event-stream", events)
+        }
         Some(Reply::Error(status, body)) => (status, "application/json", body.to_owned()),
         Some(Reply::Held) => {
             let _gone = stream.read(&mut [0; 1]).await;
