@@ -1,5 +1,5 @@
-//! The HTTP client of runbooks: it connects to permitted addresses only, follows a redirect only after a check, and sends
-//! a token only to the host that it is for.
+//! The HTTP client of runbooks: it connects to permitted addresses only, follows a redirect only after a check, and
+//! sends a token only to the host that it is for.
 //!
 //! A proxy of the environment is used. It resolves names itself, so its own rules decide then where a name may lead.
 

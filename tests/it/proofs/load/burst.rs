@@ -18,8 +18,8 @@ const CRITICAL: usize = 10;
 /// How much longer than before the burst a critical alert may wait: for the machine, not for the alerts of the burst.
 const MAX_FACTOR: u32 = 20;
 const MAX_DELAY: Duration = Duration::from_secs(1);
-/// The answer of the other alerts outlasts the test. So without a reserved slot, or if another alert takes it, no critical
-/// alert is ever claimed, on a machine of any speed.
+/// The answer of the other alerts outlasts the test. So without a reserved slot, or if another alert takes it, no
+/// critical alert is ever claimed, on a machine of any speed.
 const SLOW: Duration = Duration::from_secs(3_600);
 const QUICK: Duration = Duration::ZERO;
 const MAX_MEMORY_KIB: u64 = 200 * 1024;
@@ -81,8 +81,8 @@ async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
     }
 }
 
-/// Publishes critical alerts, each after the end of the one before. Returns the times from the stream's ack to the first
-/// event of the session.
+/// Publishes critical alerts, each after the end of the one before. Returns the times from the stream's ack to the
+/// first event of the session.
 async fn critical_claims(system: &TestSystem, count: usize) -> Figures {
     let jetstream = system.jetstream().await;
     let alert = Alert { subject: "tarsy.alerts.critical.burst", text: "a quick one", ..Alert::default() };
