@@ -35,5 +35,6 @@ fn a_fault_of_a_token_names_its_fix_and_no_secret() {
     ] {
         let fault = faults(&format!("runbooks: {{hosts: [{entry}]}}"));
         assert!(fault.contains(expected) && !fault.contains("s3cret"), "{entry}: {fault}");
+        assert!(fault.contains(": 1 fault\n"), "{fault}");
     }
 }

@@ -122,7 +122,8 @@ async fn a_summary_survives_its_worker_once_it_is_committed_and_is_made_again_be
     assert_eq!((summary.content.as_str(), &summary.status), ("Killed for its memory.", &EventStatus::Completed));
     let facts = &summary.metadata;
     assert_eq!((&facts["provider"], &facts["tokens"]), (&json!("cheap"), &json!(1_050)));
-    assert_eq!((&facts["tool_name"], &facts["bytes"]), (&json!("drill.describe_pod"), &json!(2_522)));
+    // Without the masked password in it.
+    assert_eq!((&facts["tool_name"], &facts["bytes"]), (&json!("drill.describe_pod"), &json!(2_500)));
     let tokens = (&end.metadata["input_tokens"], &end.metadata["output_tokens"]);
     assert_eq!(tokens, (&json!(100 + 1_000 + 200), &json!(10 + 50 + 20)), "{:#}", end.metadata);
     let stored = "SELECT count(*) FROM llm_interactions WHERE purpose = 'summary' AND model = 'gemini-2.5-cheap'";

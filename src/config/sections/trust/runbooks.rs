@@ -62,13 +62,14 @@ impl RunbookSource {
     }
 
     fn with_token(map: &mut Map<'_>) -> Option<Self> {
-        let field = map.required("host", "a host such as runbooks.example.com")?;
+        let field = map.required("host", "a host such as runbooks.example.com");
         let (file, variable) = (map.get("token_file"), map.get("token_env"));
         if let Some(variable) = variable.as_ref().filter(|_| file.is_some()) {
             variable.fault("a second token; accepted: either token_file or token_env".to_owned());
         }
         let file = file.and_then(|field| field.text()).map(RunbookToken::File);
         let token = file.or_else(|| variable?.variable_name().map(RunbookToken::Variable));
+        let field = field?;
         let host = host(&field)?;
         if token.is_some() && !host.is_one_host() {
             field.expected("one host, because its token must reach no other one");
