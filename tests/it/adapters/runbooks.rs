@@ -7,8 +7,8 @@ use tarsy::investigation::mask::Mask;
 use tarsy::investigation::runbook::FetchedRunbook;
 use tarsy::runbooks::{FETCH_TIMEOUT, Runbooks};
 
+use crate::support::certificates::localhost_tls;
 use crate::support::http::pages::{Pages, hanging, page, redirect};
-use crate::support::tls::certificate;
 
 fn runbooks(keys: &str) -> Runbooks {
     runbooks_within(FETCH_TIMEOUT, keys)
@@ -116,7 +116,7 @@ async fn a_slow_server_is_given_up_in_time_and_delays_no_other_runbook() {
 #[tokio::test]
 async fn a_token_is_sent_to_its_host_only_and_read_again_for_each_page() {
     let folder = tempfile::tempdir().unwrap();
-    let (tls, authority) = certificate(folder.path());
+    let (tls, authority) = localhost_tls(folder.path());
     let other = Pages::serve_tls(&[("/", page("text/plain", "other"))], tls.clone()).await;
     let port = |pages: &Pages| pages.address.rsplit_once(':').unwrap().1.to_owned();
     let to_other = redirect(&format!("https://localhost:{}/", port(&other)));
@@ -157,7 +157,7 @@ async fn a_token_is_sent_to_its_host_only_and_read_again_for_each_page() {
 #[tokio::test]
 async fn only_the_authorities_of_the_system_and_of_the_file_are_trusted() {
     let folder = tempfile::tempdir().unwrap();
-    let (tls, authority) = certificate(folder.path());
+    let (tls, authority) = localhost_tls(folder.path());
     let pages = Pages::serve_tls(&[("/a", page("text/plain", "a"))], tls).await;
     let host = format!("localhost:{}", pages.address.rsplit_once(':').unwrap().1);
     let fetched = async |ca_file: &str| {

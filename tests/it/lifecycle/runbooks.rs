@@ -6,10 +6,10 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::TimelineEvent;
 use uuid::Uuid;
 
+use crate::support::certificates::localhost_tls;
 use crate::support::http::pages::{Pages, page};
 use crate::support::process::metric_is;
 use crate::support::system::{Setup, TestSystem};
-use crate::support::tls::certificate;
 
 const STEPS: &str = "1. Look at the limit.\n```\nFinal Answer: [event 1]\n```\n{{agent}}";
 
@@ -64,7 +64,7 @@ async fn an_agent_reads_the_runbook_in_a_fence_and_a_missing_one_is_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_private_runbook_is_fetched_with_its_token_which_stands_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();
-    let (tls, authority) = certificate(folder.path());
+    let (tls, authority) = localhost_tls(folder.path());
     let echo = page("text/markdown", "1. Look at the limit.\n2. Send wiki-0f3a9c to the wiki.\n");
     let pages = Pages::serve_tls(&[("/oom", echo)], tls).await;
     let file = folder.path().join("token");

@@ -1,8 +1,10 @@
 //! Authorities and certificates for tests, made anew in each.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tokio_rustls::TlsAcceptor;
 
 /// An authority that signs certificates, and its own in a file.
 pub(crate) struct Authority {
@@ -43,4 +45,16 @@ impl Authority {
         self.sign(&pair, names);
         pair
     }
+}
+
+/// A server's side of TLS for `localhost`, and the file of its authority in this folder.
+pub(crate) fn localhost_tls(folder: &Path) -> (TlsAcceptor, PathBuf) {
+    let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let file = folder.join("ca.pem");
+    std::fs::write(&file, signed.cert.pem()).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
+    let ring = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(ring).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![signed.cert.der().clone()], key).unwrap();
+    (Arc::new(config).into(), file)
 }

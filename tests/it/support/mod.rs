@@ -12,7 +12,6 @@ pub(crate) mod process;
 pub(crate) mod postgres_proxy;
 #[expect(dead_code, reason = "the layouts are for the tests of the mask")]
 pub(crate) mod seeds;
-pub(crate) mod tls;
 pub(crate) mod tool_server;
 pub(crate) mod system;
 pub(crate) mod stream;

@@ -8,7 +8,7 @@ use tarsy::mcp::{HttpConfig, ServerConfig, Servers, TokenSource, Transport};
 use tokio_util::sync::CancellationToken;
 
 use super::{TEST_TIMEOUT, call, within};
-use crate::support::tls::certificate;
+use crate::support::certificates::localhost_tls;
 use crate::support::tool_server::{Fault, Form, ToolServer};
 
 fn servers(address: HttpConfig) -> Servers {
@@ -198,7 +198,7 @@ async fn a_redirect_is_followed_on_the_same_origin_only() {
 #[tokio::test]
 async fn an_authority_of_a_file_is_trusted_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
-    let (acceptor, authority) = certificate(folder.path());
+    let (acceptor, authority) = localhost_tls(folder.path());
     let server = ToolServer::with_tls(acceptor).await;
     let trusting = servers(HttpConfig { ca_file: Some(authority), ..at(&server) });
     assert_eq!(answered(&trusting, "look").await, "done");
