@@ -24,7 +24,8 @@ struct ViewPart {
 }
 
 impl DecodedView {
-    fn copied(&mut self, raw: &str, at: usize) {
+    /// Appends a part of the original text, which begins there at `at`.
+    pub(super) fn copied(&mut self, raw: &str, at: usize) {
         if !raw.is_empty() {
             self.parts.push(ViewPart { here: self.text.len(), raw: at, is_copy: true });
             self.text.push_str(raw);

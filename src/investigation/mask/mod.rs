@@ -17,6 +17,7 @@ mod shared_secrets;
 mod names;
 mod values;
 mod find;
+mod line_prefixes;
 mod search;
 mod stream;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::find::document::Kind;
 use super::find::json::{self, JsonFragment};
 use super::find::{encoded, key_values, private_keys, tables, token_formats, urls, yaml};
 use super::known_secrets::KnownSecrets;
+use super::line_prefixes;
 use super::names::Secrecy;
 use super::spans::{self, SecretSpan, Span};
 
@@ -28,6 +29,13 @@ struct StringSearch {
     depth: Depth,
     /// The text has a private key somewhere.
     has_private_key: bool,
+}
+
+/// What a search adds to.
+struct Found<'f> {
+    spans: &'f mut Vec<SecretSpan>,
+    /// Offsets of words that name a secret, and of ends of encoded lines.
+    names: &'f mut Vec<usize>,
 }
 
 /// A text after one round.
@@ -76,7 +84,8 @@ impl<'m> Search<'m> {
         self.secrets.find(text, spans);
         token_formats::find(text, spans);
         urls::find(text, spans);
-        self.encoded(text, depth, spans);
+        let mut names = Vec::new();
+        self.encoded(text, depth, Found { spans, names: &mut names });
         let fragments = json::fragments(text);
         let whole = fragments.first().is_some_and(|fragment| fragment.is_whole(text));
         if !whole {
@@ -89,21 +98,30 @@ impl<'m> Search<'m> {
         let mut done = 0;
         let strings = StringSearch { depth, has_private_key: whole && text.contains("PRIVATE KEY-----") };
         for fragment in &fragments {
-            let governed = self.plain(text, Span::new(done, fragment.start), depth, spans);
+            let governed = self.plain(text, Span::new(done, fragment.start), depth, Found { spans, names: &mut names });
             fragment.doc.judge(text, 0, governed, spans);
             self.strings(text, fragment, strings, spans);
             done = fragment.end;
         }
-        self.plain(text, Span::new(done, text.len()), depth, spans);
+        self.plain(text, Span::new(done, text.len()), depth, Found { spans, names: &mut names });
+        if depth.views > 0 {
+            names.sort_unstable();
+            for view in line_prefixes::views(text, &names) {
+                self.in_view(&view, 0, Depth { views: depth.views - 1, ..depth }, spans);
+            }
+        }
         whole
     }
 
     /// Text between JSON: key-value pairs, tables, and its lines with their escapes resolved.
-    fn plain(&self, text: &str, segment: Span, depth: Depth, spans: &mut Vec<SecretSpan>) -> Option<Secrecy> {
+    fn plain(&self, text: &str, segment: Span, depth: Depth, found: Found<'_>) -> Option<Secrecy> {
+        let Found { spans, names } = found;
         let start = segment.start;
         let segment = segment.text(text);
         let known = spans.len();
-        let open = key_values::find(segment, spans);
+        let known_names = names.len();
+        let open = key_values::find(segment, spans, names);
+        names.iter_mut().skip(known_names).for_each(|name| *name += start);
         tables::find(segment, spans);
         for span in spans.iter_mut().skip(known) {
             *span = span.shifted(start);
@@ -148,7 +166,7 @@ impl<'m> Search<'m> {
             return;
         }
         let known = spans.len();
-        key_values::find(value, spans);
+        key_values::find(value, spans, &mut Vec::new());
         if search.has_private_key {
             private_keys::find(value, spans);
         }
@@ -166,12 +184,13 @@ impl<'m> Search<'m> {
         spans.extend(found.iter().map(|span| view.raw(span).shifted(at)));
     }
 
-    fn encoded(&self, text: &str, depth: Depth, spans: &mut Vec<SecretSpan>) {
+    fn encoded(&self, text: &str, depth: Depth, found: Found<'_>) {
+        let Found { spans, names } = found;
         if depth.layers == 0 {
             return;
         }
         let inner = Depth { layers: depth.layers - 1, ..depth };
-        for run in encoded::base64_runs(text) {
+        for run in encoded::base64_runs(text, names) {
             let known = run.decoded.starts_with("-----BEGIN") || run.decoded.starts_with("{\"auths\"");
             if known || self.is_secret(&run.decoded, inner) {
                 spans.push(run.span);

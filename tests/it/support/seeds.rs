@@ -49,8 +49,8 @@ pub(crate) struct Layout {
     pub(crate) of: fn(&str) -> String,
 }
 
-/// Fourteen ways in which the text of a seed arrives.
-pub(crate) const LAYOUTS: [Layout; 14] = [
+/// Twenty ways in which the text of a seed arrives.
+pub(crate) const LAYOUTS: [Layout; 20] = [
     Layout { name: "as it is", of: |text| text.to_owned() },
     Layout { name: "log line", of: log_line },
     Layout { name: "tool result as JSON", of: |text| json!({"pod": "shop-7", "output": text, "code": 1}).to_string() },
@@ -68,7 +68,28 @@ pub(crate) const LAYOUTS: [Layout; 14] = [
     Layout { name: "JSON lines", of: json_lines },
     Layout { name: "diff of a new file", of: |text| diff(text, '+') },
     Layout { name: "context of a diff", of: |text| diff(text, ' ') },
+    Layout { name: "logs of docker compose", of: compose },
+    Layout { name: "logs of stern", of: |text| prefixed(text, |_| "shop-7d9c5b6f4-x2x8p app ".to_owned()) },
+    Layout { name: "kubectl logs --prefix", of: |text| prefixed(text, |_| "[pod/shop-7/app] ".to_owned()) },
+    Layout {
+        name: "journal of a host",
+        of: |text| prefixed(text, |n| format!("Jan 02 03:04:{n:02} node-1 shop[17]: ")),
+    },
+    Layout { name: "times", of: |text| prefixed(text, |n| format!("2026-01-02T03:04:05.{n}Z ")) },
+    Layout { name: "a word before it", of: |text| format!("Echo: {text}") },
 ];
+
+fn prefixed(text: &str, prefix: fn(usize) -> String) -> String {
+    let lines: Vec<String> = text.lines().zip(1..).map(|(line, n)| format!("{}{line}\n", prefix(n))).collect();
+    lines.concat()
+}
+
+/// The lines of two services, one after the other.
+fn compose(text: &str) -> String {
+    let lines: Vec<String> =
+        text.lines().map(|line| format!("shop-1  | {line}\nmail-1  | 200 GET /health in 3 ms\n")).collect();
+    lines.concat()
+}
 
 fn log_line(text: &str) -> String {
     let begin = "2026-01-02T03:04:05Z ERROR shop-7 ";

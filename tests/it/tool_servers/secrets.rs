@@ -82,9 +82,8 @@ fn calls<'a>(seeds: &'a [Seed], files: &Path, repository: &Path) -> Vec<SeedCall
         let mut add = |tool: &str, arguments: Value| calls.push(SeedCall { seed, call: call(tool, &arguments) });
         add("files.read_text_file", json!({"path": files.join(format!("{name}.txt"))}));
         add("git.git_show", json!({"repo_path": repository, "revision": name}));
-        // The server writes a word before the text: a text of several lines begins on a line of its own.
-        let message = if seed.text.contains('\n') { format!("\n{}", seed.text) } else { seed.text.clone() };
-        add("all.echo", json!({"message": message}));
+        // The server writes a word before the text.
+        add("all.echo", json!({"message": seed.text}));
         if number % IN_CLUSTER == 0 {
             add("kubernetes.pods_log", json!({"namespace": "shop", "name": name, "tail": 10_000}));
             let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "namespace": "shop", "name": name});

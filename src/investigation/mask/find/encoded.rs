@@ -16,8 +16,8 @@ pub(crate) struct Run {
     pub(crate) decoded: String,
 }
 
-/// Runs of base64 that decode to a text.
-pub(crate) fn base64_runs(text: &str) -> Vec<Run> {
+/// Runs of base64 that decode to a text. Adds the ends of runs that the next line may continue behind a prefix.
+pub(crate) fn base64_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut at = 0;
     let bytes = text.as_bytes();
@@ -29,7 +29,11 @@ pub(crate) fn base64_runs(text: &str) -> Vec<Run> {
             continue;
         }
         let found = encoded_run(text, at);
-        runs.extend(decoded_run(text, &found));
+        if found.may_continue(text) {
+            open.push(found.span.end);
+        }
+        // The line below the run may begin with a word that looks like its end.
+        runs.extend(decoded_run(text, &found).or_else(|| decoded_run(text, &found.first_line(text)?)));
         at = found.span.end.max(at + 1);
     }
     runs
@@ -58,13 +62,33 @@ struct EncodedRun {
     is_wrapped: bool,
 }
 
+impl EncodedRun {
+    /// Whether this is a whole line of an encoded text, and the next one is none.
+    fn may_continue(&self, text: &str) -> bool {
+        let length = self.span.end - self.span.start;
+        !self.is_wrapped && is_wrapped_length(length) && matches!(byte(text, self.span.end), b'\n' | b'\r')
+    }
+
+    /// The part in the first line, if there are more.
+    fn first_line(&self, text: &str) -> Option<Self> {
+        let start = self.span.start;
+        let end = skip(text, skip(text, start, is_base64), |b| b == b'=').min(self.span.end);
+        self.is_wrapped.then(|| Self { span: Span::new(start, end), is_wrapped: false })
+    }
+}
+
+/// Whether programs wrap encoded text to lines of this length.
+fn is_wrapped_length(length: usize) -> bool {
+    length >= 40 && length.is_multiple_of(4)
+}
+
 /// The run that begins here, with the lines that it is wrapped to.
 fn encoded_run(text: &str, start: usize) -> EncodedRun {
     let mut end = skip(text, start, is_base64);
     let length = end - start;
     let mut is_wrapped = false;
     let mut line = length;
-    while length >= 40 && length.is_multiple_of(4) && line == length {
+    while is_wrapped_length(length) && line == length {
         let next = skip(text, end, |b| matches!(b, b'\r' | b'\n'));
         let next_start = skip(text, next, |b| b == b' ' || b == b'\t');
         if next == end {
@@ -164,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_base64_run_is_decoded_once_if_it_contains_text() {
-        let decoded = |text: &str| base64_runs(text).into_iter().map(|run| run.decoded).collect::<Vec<_>>();
+        let decoded =
+            |text: &str| base64_runs(text, &mut Vec::new()).into_iter().map(|run| run.decoded).collect::<Vec<_>>();
         assert_eq!(decoded("x aGVsbG8gd29ybGQsIGhlbGxvIQ== y"), vec!["hello world, hello!"]);
         assert_eq!(decoded("path/aGVsbG8gd29ybGQsIGhlbGxvIQ"), vec!["hello world, hello!"]);
         assert_eq!(decoded("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"), Vec::<String>::new());

@@ -10,8 +10,9 @@ use crate::investigation::mask::names::{Secrecy, may_be_secret, secrecy};
 use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
-/// Reads word by word. Returns the secrecy of the value behind the text, if the last word is its key.
-pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) -> Option<Secrecy> {
+/// Reads word by word, and adds the offsets of words that name a secret. Returns the secrecy of the value behind the
+/// text, if the last word is its key.
+pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usize>) -> Option<Secrecy> {
     let mut command = CommandLine::default();
     let mut at = 0;
     let mut open = None;
@@ -29,6 +30,9 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) -> Option<Secrecy> {
         let word = Word { text, start, end: at };
         if !word.is_candidate() {
             continue;
+        }
+        if word.is_name() {
+            names.push(start);
         }
         let found = match word.assigned() {
             Some(value) if value >= text.len() => {
@@ -63,6 +67,12 @@ impl Word<'_> {
         let fields = after == b':' && byte(self.text, self.end + 1).is_ascii_digit();
         let known = ["by", "basic", "bearer", "add_user"].iter().any(|known| name.eq_ignore_ascii_case(known));
         flag || query || fields || known || may_be_secret(name)
+    }
+
+    /// Whether the word names a secret, or something that has secrets.
+    fn is_name(self) -> bool {
+        let name = self.name();
+        name == "auths" || name.starts_with("KEY-----") || secrecy(name) != Secrecy::None
     }
 
     /// The start of the value after `key:`, `key=`, `"key" :`, `key=>`, `key ->` and the same in an escaped string.

@@ -2,7 +2,7 @@
 
 /// Whether a value is prose, and so no secret: `must be changed`.
 pub(crate) fn is_prose(value: &str) -> bool {
-    const FIRST: [&str; 35] = [
+    const FIRST: [&str; 36] = [
         "must",
         "should",
         "is",
@@ -38,6 +38,7 @@ pub(crate) fn is_prose(value: &str) -> bool {
         "error",
         "found",
         "role",
+        "resource",
     ];
     const INNER: [&str; 24] = [
         "is", "was", "not", "has", "have", "been", "be", "the", "a", "to", "of", "for", "in", "from", "by", "with",

@@ -61,9 +61,17 @@ fn a_text_without_secrets_is_unchanged() {
         "PASSWORD=${DB_PASSWORD}, token: {}, secret: []",
         "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
         "see https://example.com:8080/a@b?c=d",
+        "failed to list secrets: resource not allowed: /v1, Kind=Secret",
+        "Get \"https://10.96.0.1:443/api/v1/namespaces/shop/secrets\": resource not allowed: /v1, Kind=Secret",
     ] {
         assert_eq!(masked(text), text);
     }
+}
+
+#[test]
+fn an_encoded_secret_above_a_line_that_begins_with_a_word_is_masked() {
+    let encoded = "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCnc4MDJaSDdtYmxVU0xKMTV3R1Nw";
+    assert_eq!(masked(&format!("key {encoded}\nmail-1 is ready\n")), "key [masked]\nmail-1 is ready\n");
 }
 
 #[test]

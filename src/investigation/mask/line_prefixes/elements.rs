@@ -1,0 +1,222 @@
+//! Recognises the elements of a prefix at the begin of a line of a log.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use crate::investigation::mask::bytes::{byte, is_blank, is_word, part, skip_near};
+use crate::investigation::mask::names::{Secrecy, secrecy};
+
+/// A longer prefix is not recognised.
+const MAX_PREFIX: usize = 256;
+const MAX_ELEMENTS: usize = 10;
+const LEVELS: [&str; 13] = [
+    "trace", "debug", "info", "notice", "warn", "warning", "error", "err", "fatal", "critical", "panic", "stdout",
+    "stderr",
+];
+const MONTHS_AND_DAYS: [&str; 19] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Mon", "Tue", "Wed", "Thu",
+    "Fri", "Sat", "Sun",
+];
+const EXTENSIONS: [&str; 12] =
+    [".yaml", ".yml", ".json", ".txt", ".log", ".conf", ".env", ".properties", ".cfg", ".ini", ".toml", ".xml"];
+
+/// Where a line stands in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinePosition {
+    First,
+    Later,
+}
+
+/// The prefix of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prefix {
+    /// In bytes, with the blank behind it; 0 if the line has none.
+    pub(super) length: usize,
+    /// The same for all lines of a source.
+    pub(super) identity: u64,
+}
+
+/// The kind of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ElementKind {
+    /// A time, a level, a number: another one in each line.
+    Varying,
+    /// The name of a source.
+    Name,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Element {
+    kind: ElementKind,
+    /// The end of what names the source.
+    name_end: usize,
+    end: usize,
+    /// The text of the line begins directly behind it.
+    is_last: bool,
+}
+
+impl Prefix {
+    pub(super) fn of(line: &str, position: LinePosition) -> Self {
+        let line = part(line, 0, line.floor_char_boundary(MAX_PREFIX)).trim_end_matches(['\n', '\r']);
+        let mut hash = DefaultHasher::new();
+        let mut end = 0;
+        for _ in 0..MAX_ELEMENTS {
+            let start = skip_blanks(line, end);
+            let Some(element) = element(line, start) else { break };
+            match element.kind {
+                ElementKind::Name => part(line, start, element.name_end).hash(&mut hash),
+                ElementKind::Varying => hash.write_u8(0),
+            }
+            end = element.end;
+            if element.is_last {
+                return Self { length: end, identity: hash.finish() };
+            }
+        }
+        if position == LinePosition::First {
+            end = label(line, end).unwrap_or(end);
+        }
+        let length = if end > 0 && is_blank(byte(line, end)) { end + 1 } else { end };
+        Self { length, identity: hash.finish() }
+    }
+}
+
+fn skip_blanks(line: &str, at: usize) -> usize {
+    skip_near(line, at, MAX_PREFIX, is_blank)
+}
+
+fn element(line: &str, at: usize) -> Option<Element> {
+    let varying = |end: usize| Element { kind: ElementKind::Varying, name_end: end, end, is_last: false };
+    let name = |end: usize| Element { kind: ElementKind::Name, name_end: end, end, is_last: false };
+    let end = skip_near(line, at, MAX_PREFIX, |b| !is_blank(b));
+    let token = part(line, at, end);
+    match token.bytes().next()? {
+        b'[' => {
+            let close = at + part(line, at, line.len()).find(']')? + 1;
+            let inner = part(line, at + 1, close - 1);
+            let is_json = inner.is_empty() || inner.contains(['"', '{', ',', '\'']);
+            let end = if byte(line, close) == b':' { close + 1 } else { close };
+            let is_end = end >= line.len() || is_blank(byte(line, end));
+            let is_time = inner.bytes().all(|b| b.is_ascii_digit() || !b.is_ascii_alphabetic()) || is_level(inner);
+            (!is_json && is_end).then(|| if is_time { varying(end) } else { name(end) })
+        }
+        b'<' => {
+            let digits = token.strip_prefix('<')?.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('>')?;
+            (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| varying(end))
+        }
+        b'|' | b'>' | b'#' if token.len() == 1 => Some(varying(end)),
+        b'/' if token == "//" => Some(varying(end)),
+        b'0'..=b'9' if is_time(token) => Some(varying(end)),
+        b'0'..=b'9' => line_number(line, at).or_else(|| located(token, at)),
+        _ if token == "│" || is_level(token) => Some(varying(end)),
+        b'F' | b'P' if token.len() == 1 && at > 0 => Some(varying(end)),
+        _ if is_klog(token) => Some(varying(end)),
+        _ if MONTHS_AND_DAYS.contains(&token.trim_end_matches(',')) => Some(varying(date(line, end))),
+        _ => located(token, at).or_else(|| named(line, at, end).map(name)),
+    }
+}
+
+/// `2026-01-02T03:04:05.678Z`, `03:04:05,678`, `1700000000.5`.
+fn is_time(token: &str) -> bool {
+    let token = token.trim_end_matches(':');
+    let digits = token.bytes().filter(u8::is_ascii_digit).count();
+    let signs = token.bytes().filter(|b| b":-/.,+".contains(b)).count();
+    let others = token.bytes().all(|b| b.is_ascii_digit() || b":-/.,+TZ".contains(&b));
+    others && (digits >= 5 && signs >= 2 || digits >= 10)
+}
+
+fn is_level(token: &str) -> bool {
+    let token = token.trim_end_matches([':', '|']);
+    LEVELS.iter().any(|level| token.eq_ignore_ascii_case(level))
+}
+
+/// `I0102`, the begin of a line of klog; its later elements follow.
+fn is_klog(token: &str) -> bool {
+    let digits = token.strip_prefix(['I', 'W', 'E', 'F']);
+    digits.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The end of `Jan  2` behind the name of a month.
+fn date(line: &str, end: usize) -> usize {
+    let start = skip_blanks(line, end);
+    let day = skip_near(line, start, 3, |b| b.is_ascii_digit());
+    let is_end = day >= line.len() || is_blank(byte(line, day));
+    if day > start && day - start <= 2 && is_end { day } else { end }
+}
+
+/// The number of a line: `12:`, `12-`, `12|`, or with a tab behind it.
+fn line_number(line: &str, at: usize) -> Option<Element> {
+    let digits = skip_near(line, at, 9, |b| b.is_ascii_digit());
+    let (end, is_last) = match byte(line, digits) {
+        b'\t' => (digits, false),
+        b':' | b'|' | b'-' => (digits + 1, true),
+        b' ' if byte(line, digits + 1) == b'|' => (digits + 2, false),
+        _ => return None,
+    };
+    Some(Element { kind: ElementKind::Varying, name_end: end, end, is_last })
+}
+
+/// The end of a name: `web-1  |`, `host shop[17]:`, `pod container`.
+fn named(line: &str, at: usize, end: usize) -> Option<usize> {
+    let token = part(line, at, end);
+    let next = skip_blanks(line, end);
+    // A table has such a cell, too, but not at the begin of a line.
+    if at == 0
+        && is_plain(token)
+        && byte(line, next) == b'|'
+        && (next + 1 >= line.len() || is_blank(byte(line, next + 1)))
+    {
+        return Some(next + 1);
+    }
+    if token.ends_with("]:") && token.contains('[') {
+        return Some(end);
+    }
+    if !is_plain(token) || next != end + 1 {
+        return None;
+    }
+    let second_end = skip_near(line, next, MAX_PREFIX, |b| !is_blank(b));
+    let second = part(line, next, second_end);
+    if second.ends_with("]:") && second.contains('[') {
+        return Some(second_end);
+    }
+    let is_end = second_end >= line.len() || is_blank(byte(line, second_end));
+    (is_pod(token) && is_plain(second) && is_end).then_some(second_end)
+}
+
+/// A file name with the number of a line, as grep prints it: `etc/a.yaml:12:`, `etc/a.yaml-12-`, `a.yaml:`.
+fn located(token: &str, at: usize) -> Option<Element> {
+    let name = token.bytes().take_while(|b| is_word(*b) || *b == b'/').count();
+    let (path, extension) = EXTENSIONS.iter().find_map(|extension| {
+        let at = part(token, 0, name).find(extension)?;
+        let after = byte(token, at + extension.len());
+        (!after.is_ascii_alphanumeric()).then(|| (at, extension.len()))
+    })?;
+    let mut end = path + extension;
+    if !matches!(byte(token, end), b':' | b'-') {
+        return None;
+    }
+    end += 1;
+    let digits = skip_near(token, end, 9, |b| b.is_ascii_digit());
+    let end = if digits > end && matches!(byte(token, digits), b':' | b'-') { digits + 1 } else { end };
+    Some(Element { kind: ElementKind::Name, name_end: at + path + extension, end: at + end, is_last: true })
+}
+
+fn is_plain(token: &str) -> bool {
+    token.bytes().all(|b| is_word(b) || b == b'/') && token.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// Whether a word may be the name of a pod: `web-7d9f8b6c5-x2x8p`, `db-0`.
+fn is_pod(token: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
+    token.contains('-') && token.bytes().any(|b| b.is_ascii_digit()) && token.bytes().all(allowed)
+}
+
+/// The end of a label that a program writes before a whole text: `Echo:`, `Output of the command:`.
+fn label(line: &str, from: usize) -> Option<usize> {
+    let start = skip_blanks(line, from);
+    let colon = part(line, start, line.len()).find(": ")?;
+    let label = part(line, start, start + colon);
+    let is_label = label.len() <= 48
+        && label.starts_with(|c: char| c.is_ascii_alphabetic())
+        && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b' ')
+        && secrecy(label) == Secrecy::None;
+    is_label.then_some(start + colon + 1)
+}
