@@ -14,7 +14,7 @@ nsc add user --account "$account" tarsy-receiver \
 
 nsc add user --account "$account" tarsy-worker \
   --allow-pub '$JS.ACK.TARSY_ALERTS.>,$JS.API.CONSUMER.INFO.TARSY_ALERTS.*,$JS.API.CONSUMER.MSG.NEXT.TARSY_ALERTS.*,$JS.API.STREAM.INFO.TARSY_ALERTS,$JS.API.STREAM.INFO.TARSY_CONTROL,$JS.API.STREAM.INFO.TARSY_DEAD_LETTERS,$JS.API.STREAM.INFO.TARSY_TIMELINE,$JS.API.STREAM.MSG.GET.TARSY_ALERTS,$JS.API.STREAM.MSG.GET.TARSY_CONTROL,$JS.API.STREAM.MSG.GET.TARSY_TIMELINE,$SYS.REQ.USER.INFO,_INBOX_doctor.>,_INBOX_worker.>,tarsy.alerts.>,tarsy.dead.*.*,tarsy.live.*,tarsy.questions.>,tarsy.timeline.*,tarsy.workers.*' \
-  --allow-sub '_INBOX_doctor.>,_INBOX_worker.>,tarsy.control.*'
+  --allow-sub '_INBOX_doctor.>,_INBOX_worker.>,tarsy.control.*,tarsy.workers.*'
 
 nsc add user --account "$account" tarsy-watcher \
   --allow-pub '$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.*.tarsy.timeline.*,$JS.API.CONSUMER.INFO.TARSY_ALERTS.*,$JS.API.CONSUMER.MSG.NEXT.TARSY_TIMELINE.*,$JS.API.STREAM.INFO.TARSY_ALERTS,$JS.API.STREAM.INFO.TARSY_CONTROL,$JS.API.STREAM.INFO.TARSY_DEAD_LETTERS,$JS.API.STREAM.INFO.TARSY_TIMELINE,$JS.API.STREAM.MSG.GET.TARSY_TIMELINE,$SYS.REQ.USER.INFO,_INBOX_doctor.>' \

@@ -50,7 +50,8 @@ impl NatsRole {
         use Ability as A;
         match self {
             Self::Producer | Self::Receiver => &[A::QueueAlerts],
-            // The sweeper queues alerts and questions again whose message is gone.
+            // The sweeper queues alerts and questions again whose message is gone. The status of workers decides which one
+            // exports the state of the queue.
             Self::Worker => &[
                 A::QueueAlerts,
                 A::AskQuestions,
@@ -60,6 +61,7 @@ impl NatsRole {
                 A::PublishTimelines,
                 A::ReadLastEvents,
                 A::PublishStatus,
+                A::ReadStatus,
                 A::PublishDeadLetters,
                 A::InspectStreams,
             ],

@@ -46,7 +46,7 @@ fn attempts() -> Vec<Attempt> {
         attempt("forge a cancel request", Publish("tarsy.control.SESSION"), "a"),
         attempt("read cancel requests", Subscribe("tarsy.control.*"), "wa"),
         attempt("forge a worker's status", Publish("tarsy.workers.x"), "w"),
-        attempt("read the status of workers", Subscribe("tarsy.workers.*"), "va"),
+        attempt("read the status of workers", Subscribe("tarsy.workers.*"), "wva"),
         attempt("forge a dead letter", Publish("tarsy.dead.failed.SESSION"), "w"),
         attempt("read dead letters", Publish("$JS.API.CONSUMER.CREATE.TARSY_DEAD_LETTERS.x.tarsy.dead.>"), "a"),
         attempt("remove a dead letter", Publish("$JS.API.STREAM.MSG.DELETE.TARSY_DEAD_LETTERS"), "a"),
