@@ -187,7 +187,7 @@ fn located(token: &str, at: usize) -> Option<Element> {
     let (path, extension) = EXTENSIONS.iter().find_map(|extension| {
         let at = part(token, 0, name).find(extension)?;
         let after = byte(token, at + extension.len());
-        (!after.is_ascii_alphanumeric()).then(|| (at, extension.len()))
+        (!after.is_ascii_alphanumeric()).then_some((at, extension.len()))
     })?;
     let mut end = path + extension;
     if !matches!(byte(token, end), b':' | b'-') {
