@@ -89,8 +89,8 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the URL cannot be understood ([`Error::Url`]), a file of the credentials cannot be used, the server is too old
-    /// or refuses, or, with [`ConnectRetry::UpTo`], does not answer in time.
+    /// When the URL cannot be understood ([`Error::Url`]), a file of the credentials cannot be used, the server is too
+    /// old or refuses, or, with [`ConnectRetry::UpTo`], does not answer in time.
     pub async fn connect(options: &Options) -> Result<Self, Error> {
         let Address { servers, login, redacted: url } = Address::parse(&options.url)?;
         options.credentials.check()?;

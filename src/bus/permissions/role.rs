@@ -50,8 +50,8 @@ impl NatsRole {
         use Ability as A;
         match self {
             Self::Producer | Self::Receiver => &[A::QueueAlerts],
-            // The sweeper queues alerts and questions again whose message is gone. The status of workers decides which one
-            // exports the state of the queue.
+            // The sweeper queues alerts and questions again whose message is gone. The status of workers decides which
+            // one exports the state of the queue.
             Self::Worker => &[
                 A::QueueAlerts,
                 A::AskQuestions,

@@ -1,8 +1,8 @@
 //! Views of the lines around names of secrets without the prefixes of logs: time, level, host, pod, container, file.
 //!
-//! A prefix hides the structure of the lines behind it. The lines of a source have the same prefix but for times, levels
-//! and numbers, so that the lines of each source are one text, also between those of others. A line without a prefix
-//! continues the source of the line before it.
+//! A prefix hides the structure of the lines behind it. The lines of a source have the same prefix but for times,
+//! levels and numbers, so that the lines of each source are one text, also between those of others. A line without a
+//! prefix continues the source of the line before it.
 
 mod elements;
 
