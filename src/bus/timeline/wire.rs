@@ -38,7 +38,7 @@ pub(super) fn truncate(event: TimelineEvent, max_bytes: usize) -> TimelineEvent 
 }
 
 /// The event of a message on this subject. `None` for a message that is not an event, and for the event of another
-/// session: a client that may read a stream can let the server copy a message, with its signature, to any subject.
+/// session: a client that may publish here could repeat it with its signature.
 pub(super) fn decode(subject: &str, payload: &[u8]) -> Option<TimelineEvent> {
     let event: Option<TimelineEvent> = serde_json::from_slice(payload).ok();
     event.filter(|event| timeline_subject(event.session_id) == subject)

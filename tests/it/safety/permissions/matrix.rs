@@ -129,9 +129,10 @@ async fn each_role_may_do_exactly_what_the_table_says() {
 }
 
 #[tokio::test]
-async fn a_right_to_read_a_stream_is_a_right_to_copy_its_messages_to_any_subject() {
-    // A server sends the messages that a client asks for to the reply subject of the request, without a check. So an
-    // event counts only on the subject of its own session (`bus::timeline::wire`), and an alert is data.
+async fn a_right_to_read_a_stream_is_a_right_to_store_its_messages_again() {
+    // A server sends the messages that a client asks for to the reply subject of the request, without a check, and
+    // the stream of that subject stores them. They keep their own subject, and an event counts only on that of its
+    // session (`bus::timeline::wire`).
     let server = guarded().await;
     let root = as_root(&server).await;
     root.ensure_topology(&TopologySettings::default()).await.unwrap();
@@ -152,7 +153,7 @@ async fn a_right_to_read_a_stream_is_a_right_to_copy_its_messages_to_any_subject
     })
     .await;
     let copy = jetstream.get_stream("TARSY_TIMELINE").await.unwrap().get_raw_message(2).await.unwrap();
-    assert_eq!(copy.subject.as_str(), other);
+    assert_eq!(copy.subject.as_str(), format!("tarsy.timeline.{SESSION}"));
 }
 
 #[tokio::test]
