@@ -24,7 +24,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_REDIRECTS: usize = 5;
 const USER_AGENT: &str = concat!("tarsy/", env!("CARGO_PKG_VERSION"));
 
-/// The client, which also trusts the authorities of `ca_file`; a text says why there is none.
+/// The client, which also trusts the authorities of `ca_file`.
+///
+/// # Errors
+/// A text with the reason, when the file cannot be read or has no authority.
 pub(super) fn build(hosts: &Hosts, ca_file: Option<&Path>) -> Result<Client, String> {
     let authorities = ca_file.map(authorities).transpose()?.unwrap_or_default();
     // Another part of the process may have installed a provider of cryptography; there is only one, ring.

@@ -60,7 +60,7 @@ impl Server {
         }
     }
 
-    /// The connection of a place, opened if there is none. See [`ConnectionSlot::connection`].
+    /// The connection of this slot. Opens one if there is none. See [`ConnectionSlot::connection`].
     pub(super) async fn connection(
         &self,
         slot: &ConnectionSlot,

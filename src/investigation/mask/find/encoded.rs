@@ -63,7 +63,7 @@ struct EncodedRun {
 }
 
 impl EncodedRun {
-    /// Whether this is a whole line of an encoded text, and the next one is none.
+    /// Whether the run is a whole line of an encoded text, and the next line does not continue it directly.
     fn may_continue(&self, text: &str) -> bool {
         let length = self.span.end - self.span.start;
         !self.is_wrapped && is_wrapped_length(length) && matches!(byte(text, self.span.end), b'\n' | b'\r')

@@ -76,7 +76,7 @@ impl ServerProcess {
 }
 
 /// Ends some time after the exit of the child. Its own children may hold its output open for ever, so the end of the
-/// output does not tell. Cancel safe.
+/// output is no sign of its exit. Cancel safe.
 async fn exit(child: &mut Child, exited_at: &mut Option<Instant>) {
     let at = match exited_at {
         Some(at) => *at,

@@ -20,6 +20,7 @@ use crate::support::http;
 use crate::support::monitoring::{Server, flag, program};
 use crate::support::process::{Tarsy, metric, metric_is};
 use crate::support::system::TestSystem;
+use crate::support::wait::eventually;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -79,7 +80,6 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
     fleet.investigate().await;
     let (worker, llm_service, receive) = (&fleet.worker, &fleet.llm_service, &fleet.receive);
     for (address, name, labels, value) in [
-        (worker, "tarsy_alerts_received_total", "priority=\"critical\"", 1.0),
         (worker, "tarsy_sessions_opened_total", "", 1.0),
         (worker, "tarsy_sessions_finished_total", "status=\"completed\"", 1.0),
         (worker, "tarsy_sessions_finished_total", "status=\"failed\"", 0.0),
@@ -110,6 +110,12 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
     ] {
         metric_is(address, name, labels, value).await;
     }
+    // A busy machine may have the alert delivered again, which both counters count.
+    eventually("one alert has been received", async || {
+        let received = metric(worker, "tarsy_alerts_received_total", "priority=\"critical\"").await;
+        (received - metric(worker, "tarsy_alerts_redelivered_total", "").await - 1.0).abs() < f64::EPSILON
+    })
+    .await;
     for direction in ["input", "output"] {
         assert!(metric(worker, "tarsy_model_tokens_total", &format!("direction=\"{direction}\"")).await > 0.0);
     }
