@@ -2,6 +2,8 @@
 //!
 //! A call cannot be cancelled: a statement that was sent may take effect after its caller has gone. So an error or a
 //! time-out never means "not written", and every write can be sent twice.
+//!
+//! The time of each call at the database is measured by its [`Operation`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +17,66 @@ use super::error::Error;
 use super::pool::{Object, Pool};
 use crate::engine::backoff::Backoff;
 
+/// Declares the operations with the words that name them in metrics.
+macro_rules! operations {
+    ($($variant:ident $word:literal),+ $(,)?) => {
+        /// What a call to the database is for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Operation {
+            $($variant,)+
+            /// A read or write of a command for people: it runs in a process without metrics.
+            Command,
+        }
+
+        impl Operation {
+            fn word(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => Some($word),)+
+                    Self::Command => None,
+                }
+            }
+        }
+
+        /// The operations of a worker, as the metric `tarsy_db_query_duration_seconds` names them.
+        pub const OPERATIONS: &[&str] = &[$($word),+];
+    };
+}
+
+operations! {
+    Receive "receive",
+    Open "open",
+    Join "join",
+    Waited "waited",
+    GiveUp "give_up",
+    Claim "claim",
+    Renew "renew",
+    RenewOne "renew_one",
+    Release "release",
+    Session "session",
+    Entries "entries",
+    Result "result",
+    Thread "thread",
+    Checkpoint "checkpoint",
+    Step "step",
+    Finish "finish",
+    History "history",
+    EventKey "event_key",
+    SettlementStatus "settlement_status",
+    Settle "settle",
+    RefundAttempt "refund_attempt",
+    Cancel "cancel",
+    Sweep "sweep",
+    Requeued "requeued",
+    Recover "recover",
+    Prune "prune",
+    Probe "probe",
+}
+
 const RETRY: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(2) };
 
 impl Store {
     /// Runs `work`. While its outcome is unknown, runs it again on another connection, for `retry_for` at most.
-    pub(super) async fn run<T, F>(&self, work: F) -> Result<T, Error>
+    pub(super) async fn run<T, F>(&self, operation: Operation, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: Fn(&mut PgConnection) -> QueryResult<T> + Send + Sync + 'static,
@@ -29,7 +86,8 @@ impl Store {
         let mut failures = 0;
         loop {
             let work = Arc::clone(&work);
-            let error = match once(&self.pool, self.call_timeout, move |connection| work(connection)).await {
+            let call = once(&self.pool, self.call_timeout, operation, move |connection| work(connection));
+            let error = match call.await {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
@@ -45,13 +103,21 @@ impl Store {
 }
 
 /// Runs `work` once on a connection of `pool`; after `limit` the outcome is unknown.
-pub(super) async fn once<T, F>(pool: &Pool, limit: Duration, work: F) -> Result<T, Error>
+pub(super) async fn once<T, F>(pool: &Pool, limit: Duration, operation: Operation, work: F) -> Result<T, Error>
 where
     T: Send + 'static,
     F: FnOnce(&mut PgConnection) -> QueryResult<T> + Send + 'static,
 {
     let connection = pool.get().await?;
-    let result = match timeout(limit, connection.interact(work)).await {
+    let measured = move |connection: &mut PgConnection| {
+        let start = Instant::now();
+        let result = work(connection);
+        if let Some(word) = operation.word() {
+            metrics::histogram!("tarsy_db_query_duration_seconds", "operation" => word).record(start.elapsed());
+        }
+        result
+    };
+    let result = match timeout(limit, connection.interact(measured)).await {
         Ok(Ok(result)) => result.map_err(Error::from),
         Ok(Err(error)) => Err(Error::Broken(error.to_string())),
         Err(_) => Err(Error::NoAnswer(limit)),

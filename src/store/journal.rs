@@ -10,6 +10,7 @@ use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
 
+use super::call::Operation;
 use super::connect::Store;
 use super::fence::counted;
 use super::reads::{record, result};
@@ -20,12 +21,13 @@ use super::writes::step::Step;
 
 impl Journal for Store {
     async fn load(&self, session: SessionId) -> Result<SessionRecord, StoreError> {
-        let stored = self.run(move |connection| record::session(connection, session.0)).await?;
+        let stored = self.run(Operation::Session, move |connection| record::session(connection, session.0)).await?;
         stored.ok_or_else(|| StoreError::Conflict(format!("no session {session}")))?.decoded()
     }
 
     async fn entries(&self, session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
-        let rows = self.run(move |connection| record::journal(connection, session.0, execution.0)).await?;
+        let rows =
+            self.run(Operation::Entries, move |connection| record::journal(connection, session.0, execution.0)).await?;
         record::decoded(rows)
     }
 
@@ -35,22 +37,22 @@ impl Journal for Store {
         timeline: Timeline,
         event: u32,
     ) -> Result<Option<StoredResult>, StoreError> {
-        Ok(self.run(move |connection| result::result(connection, session, timeline, event)).await?)
+        Ok(self.run(Operation::Result, move |connection| result::result(connection, session, timeline, event)).await?)
     }
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {
         let write = Append::new(lease, checkpoint)?;
-        counted("checkpoint", self.run(move |connection| write.write(connection)).await?)
+        counted("checkpoint", self.run(Operation::Checkpoint, move |connection| write.write(connection)).await?)
     }
 
     async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), StoreError> {
         let write = Step::new(lease, step);
-        counted("step", self.run(move |connection| write.write(connection)).await?)
+        counted("step", self.run(Operation::Step, move |connection| write.write(connection)).await?)
     }
 
     async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
         let write = Finish::new(lease, end);
-        counted("finish", self.run(move |connection| write.write(connection)).await?)
+        counted("finish", self.run(Operation::Finish, move |connection| write.write(connection)).await?)
     }
 
     async fn remember(&self, session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {
@@ -58,6 +60,6 @@ impl Journal for Store {
         let write = move |connection: &mut PgConnection| {
             recover::remember(connection, session, &Loss { id, kept: None, restored: 0, calls: &calls })
         };
-        Ok(self.run(write).await?)
+        Ok(self.run(Operation::Recover, write).await?)
     }
 }

@@ -23,6 +23,7 @@ mod journal;
 pub mod writes;
 pub mod reads;
 
+pub use call::OPERATIONS;
 pub use compatibility::{MIGRATIONS, Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Secrets, Store};
 pub use diagnose::{DatabaseReport, diagnose};

@@ -13,7 +13,7 @@ use crate::engine::ports::{
 };
 use crate::investigation::ids::SessionId;
 
-use super::call::once;
+use super::call::{Operation, once};
 use super::connect::Store;
 use super::fence::count_refused;
 use super::rows::nul;
@@ -43,23 +43,24 @@ statement!(Probe, "probe.sql", (), [SmallInt: slot]);
 impl Sessions for Store {
     async fn receive(&self, received: Received) -> Result<Disposition, StoreError> {
         let write = Receive::from(received);
-        let row: ReceivedRow = self.run(move |connection| (&write).get_result(connection)).await?;
+        let row: ReceivedRow = self.run(Operation::Receive, move |connection| (&write).get_result(connection)).await?;
         row.disposition()
     }
 
     async fn open(&self, request: OpenRequest) -> Result<Opened, StoreError> {
         let write = Open::new(request)?;
-        Ok(self.run(move |connection| write.decide(connection)).await?)
+        Ok(self.run(Operation::Open, move |connection| write.decide(connection)).await?)
     }
 
     async fn join(&self, request: JoinRequest) -> Result<Option<Opened>, StoreError> {
         let write = Open::join_only(request);
-        Ok(self.run(move |connection| write.join(connection)).await?)
+        Ok(self.run(Operation::Join, move |connection| write.join(connection)).await?)
     }
 
     async fn waited(&self, alert: SessionId) -> Result<Duration, StoreError> {
         let read = Waited { alert_id: alert.0 };
-        let seconds: Option<f64> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
+        let seconds: Option<f64> =
+            self.run(Operation::Waited, move |connection| (&read).get_result(connection).optional()).await?;
         let seconds = seconds.ok_or_else(|| StoreError::Conflict(format!("no alert {alert}")))?;
         Ok(number::from_seconds(seconds))
     }
@@ -69,7 +70,7 @@ impl Sessions for Store {
         let detail = nul::replace(self.mask.apply(&refusal.detail).into_owned());
         let write = GiveUp { reason: refusal.reason.as_str(), detail, alert_id: alert.0 };
         let disposition: Option<DispositionKind> =
-            self.run(move |connection| (&write).get_result(connection).optional()).await?;
+            self.run(Operation::GiveUp, move |connection| (&write).get_result(connection).optional()).await?;
         match disposition {
             Some(DispositionKind::Dead) => Ok(()),
             Some(other) => Err(StoreError::Conflict(format!("alert {alert} cannot be given up: it is {other}"))),
@@ -79,7 +80,7 @@ impl Sessions for Store {
 
     async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, StoreError> {
         let write = TakeOver::new(session, claim);
-        Ok(self.run(move |connection| write.take(connection)).await?)
+        Ok(self.run(Operation::Claim, move |connection| write.take(connection)).await?)
     }
 
     /// Sent once: the next renewal is due soon, and must not wait behind this one.
@@ -88,7 +89,8 @@ impl Sessions for Store {
             return Ok(Vec::new());
         }
         let write = Renew::new(&leases, period);
-        let renewals = once(&self.renewals, RENEWAL_TIMEOUT, move |connection| write.write(connection)).await?;
+        let renewals =
+            once(&self.renewals, RENEWAL_TIMEOUT, Operation::Renew, move |connection| write.write(connection)).await?;
         for _ in renewals.iter().filter(|renewal| **renewal == Renewal::Lost) {
             count_refused("renew");
         }
@@ -97,42 +99,43 @@ impl Sessions for Store {
 
     async fn release(&self, lease: Lease) -> Result<(), StoreError> {
         let write = Release::refunding(lease);
-        self.run(move |connection| write.write(connection)).await?
+        self.run(Operation::Release, move |connection| write.write(connection)).await?
     }
 
     async fn release_counted(&self, lease: Lease) -> Result<(), StoreError> {
         let write = Release::counted(lease);
-        self.run(move |connection| write.write(connection)).await?
+        self.run(Operation::Release, move |connection| write.write(connection)).await?
     }
 
     /// Sent once, as [`Sessions::renew`] is, but not on its connection: this statement waits for a locked row, and the
     /// renewal of all leases must not wait behind it.
     async fn renew_one(&self, lease: Lease, period: Duration) -> Result<Renewal, StoreError> {
         let write = RenewOne::new(lease, period);
-        Ok(once(&self.pool, self.call_timeout, move |connection| write.write(connection)).await?)
+        Ok(once(&self.pool, self.call_timeout, Operation::RenewOne, move |connection| write.write(connection)).await?)
     }
 
     async fn standing(&self, session: SessionId) -> Result<SettlementStatus, StoreError> {
         let read = ReadSettlementStatus { alert_id: session.0 };
-        let row: Option<SettlementRow> = self.run(move |connection| (&read).get_result(connection).optional()).await?;
+        let row: Option<SettlementRow> =
+            self.run(Operation::SettlementStatus, move |connection| (&read).get_result(connection).optional()).await?;
         let row = row.ok_or_else(|| StoreError::Conflict(format!("no alert {session}")))?;
         Ok(row.status_of(session))
     }
 
     async fn recover(&self, recover: Recover) -> Result<Recovered, StoreError> {
-        self.run(move |connection| recover::recover(connection, &recover)).await?
+        self.run(Operation::Recover, move |connection| recover::recover(connection, &recover)).await?
     }
 
     async fn settled(&self, session: SessionId) -> Result<(), StoreError> {
         let mask = self.mask.clone();
         let settle = move |connection: &mut _| (&Settle::masked(connection, session, &mask)?).get_result(connection);
-        let settled: bool = self.run(settle).await?;
+        let settled: bool = self.run(Operation::Settle, settle).await?;
         if settled { Ok(()) } else { Err(StoreError::Conflict(format!("session {session} has not ended"))) }
     }
 
     async fn refund_attempt(&self, alert: SessionId) -> Result<(), StoreError> {
         let write = RefundAttempt { id: Uuid::new_v4(), alert_id: alert.0 };
-        self.run(move |connection| (&write).execute(connection)).await?;
+        self.run(Operation::RefundAttempt, move |connection| (&write).execute(connection)).await?;
         Ok(())
     }
 
@@ -144,13 +147,14 @@ impl Sessions for Store {
     async fn sweep(&self, sweep: Sweep) -> Result<Vec<Swept>, StoreError> {
         let write = FindOrphaned::new(sweep);
         let rows: Vec<OrphanRow> =
-            once(&self.pool, self.call_timeout, move |connection| (&write).get_results(connection)).await?;
+            once(&self.pool, self.call_timeout, Operation::Sweep, move |connection| (&write).get_results(connection))
+                .await?;
         Ok(rows.into_iter().map(Swept::from).collect())
     }
 
     async fn requeued(&self, alert: SessionId, stream_sequence: u64) -> Result<(), StoreError> {
         let write = Requeued { stream_sequence: number::big(stream_sequence), alert_id: alert.0 };
-        match self.run(move |connection| (&write).execute(connection)).await? {
+        match self.run(Operation::Requeued, move |connection| (&write).execute(connection)).await? {
             0 => Err(StoreError::Conflict(format!("no alert {alert}"))),
             _ => Ok(()),
         }
@@ -162,6 +166,6 @@ impl Sessions for Store {
 
     async fn reachable(&self) -> bool {
         let probe = Probe { slot: self.probe_slot };
-        once(&self.pool, PROBE_TIMEOUT, move |connection| (&probe).execute(connection)).await.is_ok()
+        once(&self.pool, PROBE_TIMEOUT, Operation::Probe, move |connection| (&probe).execute(connection)).await.is_ok()
     }
 }

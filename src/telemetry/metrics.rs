@@ -103,7 +103,8 @@ fn register(role: Role, configured: &Configured) {
             }
         }
     }
-    metrics::gauge!("tarsy_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    let (version, commit, rustc) = (env!("CARGO_PKG_VERSION"), env!("TARSY_BUILD_COMMIT"), env!("TARSY_BUILD_RUSTC"));
+    metrics::gauge!("tarsy_build_info", "version" => version, "commit" => commit, "rustc" => rustc).set(1.0);
 }
 
 /// The labels of every series of a metric.

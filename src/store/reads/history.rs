@@ -10,6 +10,7 @@ use crate::engine::ports::{EventKey, Outbox, StoreError};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::TimelineEvent;
 
+use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::rows::number;
 use crate::store::schema::event_key;
@@ -81,12 +82,14 @@ impl Row {
 impl Outbox for Store {
     async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, StoreError> {
         let read = History { session_id: session.0, after: number::int(after), limit: i64::from(limit) };
-        let rows: Vec<Row> = self.run(move |connection| (&read).get_results(connection)).await?;
+        let rows: Vec<Row> = self.run(Operation::History, move |connection| (&read).get_results(connection)).await?;
         Ok(rows.into_iter().map(|row| row.of(session)).collect())
     }
 
     async fn event_key(&self) -> Result<EventKey, StoreError> {
-        let key = self.run(|connection| event_key::table.select(event_key::key).first(connection)).await?;
+        let key = self
+            .run(Operation::EventKey, |connection| event_key::table.select(event_key::key).first(connection))
+            .await?;
         Ok(EventKey(key))
     }
 }

@@ -14,6 +14,7 @@ use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::SessionId;
 
+use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::schema::{alert_sessions, alerts};
@@ -56,7 +57,7 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn list_sessions(&self, filter: SessionFilter) -> Result<Vec<SessionLine>, Error> {
-        self.run(move |connection| lines(connection, &filter)).await
+        self.run(Operation::Command, move |connection| lines(connection, &filter)).await
     }
 }
 

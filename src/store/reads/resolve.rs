@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::investigation::ids::SessionId;
 
+use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::statement::statement;
@@ -74,7 +75,8 @@ impl Store {
             return Ok(IdMatch::Invalid);
         }
         let Some(read) = Resolve::new(&digits) else { return Ok(IdMatch::None) };
-        let ids: Vec<SessionId> = self.run(move |connection| (&read).get_results(connection)).await?;
+        let ids: Vec<SessionId> =
+            self.run(Operation::Command, move |connection| (&read).get_results(connection)).await?;
         Ok(match ids.as_slice() {
             [] => IdMatch::None,
             [only] => IdMatch::One(*only),

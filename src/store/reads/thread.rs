@@ -10,6 +10,7 @@ use crate::investigation::alert::{Alert, AlertStatus, Severity};
 use crate::investigation::follow_up::{Exchange, PastCall, Thread};
 use crate::investigation::ids::SessionId;
 
+use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::rows::number;
@@ -79,7 +80,7 @@ struct AnswerRow {
 
 impl Threads for Store {
     async fn thread(&self, session: SessionId) -> Result<Option<Thread>, StoreError> {
-        Ok(self.run(move |connection| read(connection, session.0)).await?)
+        Ok(self.run(Operation::Thread, move |connection| read(connection, session.0)).await?)
     }
 }
 
@@ -103,7 +104,7 @@ impl Store {
                 .load(connection)?;
             Ok(std::iter::once(root).chain(questions).collect())
         };
-        self.run(read).await
+        self.run(Operation::Command, read).await
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::investigation::ids::SessionId;
 
+use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::rows::words::sql_word;
@@ -55,7 +56,8 @@ impl Store {
     /// When the database is unavailable.
     pub async fn request_cancel(&self, session: SessionId) -> Result<CancelAnswer, Error> {
         let request = RequestCancel { session_id: session.0 };
-        let row: Option<CancelRow> = self.run(move |connection| (&request).get_result(connection).optional()).await?;
+        let row: Option<CancelRow> =
+            self.run(Operation::Cancel, move |connection| (&request).get_result(connection).optional()).await?;
         let Some(CancelRow { outcome, joined }) = row else { return Ok(CancelAnswer::Unknown) };
         match outcome {
             CancelOutcome::Requested => Ok(CancelAnswer::Requested),

@@ -10,6 +10,7 @@ use diesel::sql_types::{BigInt, Double, Nullable, Text};
 use crate::config::Retention;
 use crate::engine::ports::{PRUNED_TABLES, Pruned};
 
+use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::rows::number;
@@ -58,7 +59,7 @@ impl Store {
     /// When the database is unavailable, or the role may not delete.
     pub async fn prune_some(&self, retention: Retention, limit: u32) -> Result<Pruned, Error> {
         let limit = i64::from(limit);
-        pruned(self.run(move |connection| prune(connection, retention, limit)).await?)
+        pruned(self.run(Operation::Prune, move |connection| prune(connection, retention, limit)).await?)
     }
 
     /// Counts the rows that [`Store::prune_some`], called until nothing is left, would delete. Deletes nothing.
@@ -74,7 +75,7 @@ impl Store {
             llm_interactions: seconds(retention.llm_interactions),
             tool_interactions: seconds(retention.tool_interactions),
         };
-        pruned(self.run(move |connection| (&preview).get_results(connection)).await?)
+        pruned(self.run(Operation::Command, move |connection| (&preview).get_results(connection)).await?)
     }
 }
 

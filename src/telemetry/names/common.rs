@@ -8,7 +8,10 @@ pub(super) const TOOL_BUCKETS: &[f64] = &[0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 /// Exported by every role.
 pub(super) const COMMON: &[Metric] = &[
     gauge("tarsy_ready", "1 while /readyz answers 200: the role takes work"),
-    gauge("tarsy_build_info", "always 1; the version is a label").by("version", &[env!("CARGO_PKG_VERSION")]),
+    gauge("tarsy_build_info", "always 1; version, commit (unknown unless the build sets it) and compiler are labels")
+        .by("version", &[env!("CARGO_PKG_VERSION")])
+        .by("commit", &[env!("TARSY_BUILD_COMMIT")])
+        .by("rustc", &[env!("TARSY_BUILD_RUSTC")]),
     counter("process_cpu_seconds_total", "CPU time of this process, user and system"),
     counter(
         "tarsy_connections_refused_total",

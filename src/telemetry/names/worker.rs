@@ -50,6 +50,37 @@ const DEAD_REASONS: &[&str] = &[
     "attempts_exhausted",
 ];
 
+/// The operations of the store; a test compares them with it.
+const DB_OPERATIONS: &[&str] = &[
+    "receive",
+    "open",
+    "join",
+    "waited",
+    "give_up",
+    "claim",
+    "renew",
+    "renew_one",
+    "release",
+    "session",
+    "entries",
+    "result",
+    "thread",
+    "checkpoint",
+    "step",
+    "finish",
+    "history",
+    "event_key",
+    "settlement_status",
+    "settle",
+    "refund_attempt",
+    "cancel",
+    "sweep",
+    "requeued",
+    "recover",
+    "prune",
+    "probe",
+];
+
 /// Exported by `tarsy worker`.
 pub(super) const WORKER: &[Metric] = &[
     counter("tarsy_alerts_received_total", "messages claimed from the alert stream, redeliveries included")
@@ -187,6 +218,12 @@ pub(super) const WORKER: &[Metric] = &[
         STORE_BUCKETS,
         "time until the stream acknowledged a timeline event",
     ),
+    seconds(
+        "tarsy_db_query_duration_seconds",
+        STORE_BUCKETS,
+        "time of one try of an operation at the database, without the wait for a connection",
+    )
+    .by("operation", DB_OPERATIONS),
     gauge("tarsy_db_pool_size", "most database connections of the pool that sessions share"),
     gauge("tarsy_db_pool_in_use", "database connections in use, of the pool that sessions share"),
     gauge("tarsy_db_pool_waiting", "statements waiting for a database connection"),

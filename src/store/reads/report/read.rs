@@ -16,6 +16,7 @@ use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
+use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::rows::words::DispositionKind;
@@ -92,7 +93,7 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn report(&self, alert: SessionId) -> Result<Option<AlertReport>, Error> {
-        self.run(move |connection| {
+        self.run(Operation::Command, move |connection| {
             // One snapshot, so that the parts agree with each other while the session goes on.
             connection.build_transaction().read_only().repeatable_read().run(|connection| read(connection, alert.0))
         })

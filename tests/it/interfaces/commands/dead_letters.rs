@@ -1,5 +1,8 @@
 //! `tarsy dead-letters`.
 
+use async_nats::jetstream::consumer::pull::Config;
+use async_nats::jetstream::consumer::{AckPolicy, PullConsumer};
+use futures_util::StreamExt as _;
 use serde_json::json;
 use tarsy::bus::{CHAIN, NewAlert, Priority, SESSION_ID};
 use tarsy::investigation::ids::SessionId;
@@ -8,20 +11,19 @@ use uuid::Uuid;
 use super::run;
 use crate::support::system::TestSystem;
 
-/// Publishes an alert that becomes a dead letter.
+/// Publishes an alert that becomes a dead letter. Returns when the stream has it.
 async fn publish_undeliverable(system: &TestSystem, body: &[u8], chain: Option<&str>) -> SessionId {
     let session = SessionId(Uuid::now_v7());
     let headers = json!({SESSION_ID: session.to_string(), CHAIN: chain});
     let alert = NewAlert { priority: Priority::High, suffix: "ci".parse().ok(), body: body.to_vec(), headers };
-    let nats = system.connect().await;
-    let before = nats.dead_letters().await.unwrap().len();
-    nats.publish_alert(alert).await.unwrap();
-    let stored = async {
-        while nats.dead_letters().await.unwrap().len() == before {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(super::COMMAND_TIMEOUT, stored).await.expect("no dead letter is stored");
+    system.connect().await.publish_alert(alert).await.unwrap();
+    let stream = system.jetstream().await.get_stream("TARSY_DEAD_LETTERS").await.unwrap();
+    let filter_subject = format!("tarsy.dead.*.{session}");
+    let config = Config { ack_policy: AckPolicy::None, filter_subject, ..Config::default() };
+    let consumer: PullConsumer = stream.create_consumer(config).await.unwrap();
+    let mut messages = consumer.messages().await.unwrap();
+    let stored = tokio::time::timeout(super::COMMAND_TIMEOUT, messages.next()).await;
+    stored.expect("no dead letter is stored").unwrap().unwrap();
     session
 }
 

@@ -116,6 +116,13 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
         (received - metric(worker, "tarsy_alerts_redelivered_total", "").await - 1.0).abs() < f64::EPSILON
     })
     .await;
+    let queries = "tarsy_db_query_duration_seconds_count";
+    for operation in ["receive", "open", "checkpoint", "finish", "settle", "probe", "history"] {
+        let calls = metric(worker, queries, &format!("operation=\"{operation}\"")).await;
+        assert!(calls >= 1.0, "{operation}: {calls}");
+    }
+    let waits = metric(worker, queries, "operation=\"waited\"").await;
+    assert!(waits < 1.0, "nothing waited for a tool server: {waits}");
     for direction in ["input", "output"] {
         assert!(metric(worker, "tarsy_model_tokens_total", &format!("direction=\"{direction}\"")).await > 0.0);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tarsy::store::OPERATIONS;
 use tarsy::telemetry::names::all;
 
 use super::checked;
@@ -74,6 +75,12 @@ fn every_metric_of_the_rules_and_dashboards_is_exported_or_recorded() {
             assert!(known.contains(&name), "{name} is no metric: {expression:?}");
         }
     }
+}
+
+#[test]
+fn every_operation_of_the_store_is_a_label_value() {
+    let metric = all().find(|metric| metric.name == "tarsy_db_query_duration_seconds").unwrap();
+    assert_eq!(metric.labels[0].unwrap().values, OPERATIONS);
 }
 
 #[test]
