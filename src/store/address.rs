@@ -42,6 +42,49 @@ pub(super) fn names_several_servers(address: &str) -> bool {
     }
 }
 
+/// Whether the address lists several servers of which the one that takes writes is wanted.
+pub(super) fn chooses_among_servers(address: &str) -> bool {
+    let wanted = Form::of(address).value("target_session_attrs");
+    let is_primary = wanted.is_some_and(|wanted| ["read-write", "primary"].contains(&wanted.as_str()));
+    is_primary && each_server(address).len() > 1
+}
+
+/// The address for each of its servers alone. Empty where libpq reads them from elsewhere (`hostaddr`, a service).
+pub(super) fn each_server(address: &str) -> Vec<String> {
+    let form = Form::of(address);
+    if form.value("service").is_some() || form.value("hostaddr").is_some() {
+        return Vec::new();
+    }
+    let servers = match (&form, form.value("host")) {
+        (Form::Url { servers, .. }, None) => {
+            servers.split('/').next().unwrap_or_default().split(',').map(host_and_port).collect()
+        }
+        (_, hosts) => paired(&hosts.unwrap_or_default(), &form.value("port").unwrap_or_default()),
+    };
+    let one = |(host, port): (String, Option<String>)| {
+        let host = form.add(address.to_owned(), "host", &host);
+        form.add(host, "port", &port.unwrap_or_else(|| "5432".to_owned()))
+    };
+    servers.into_iter().map(one).collect()
+}
+
+/// A server of a URL, for example `db-1:5432` or `[::1]:5432`.
+fn host_and_port(server: &str) -> (String, Option<String>) {
+    match server.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => {
+            (host.trim_matches(['[', ']']).to_owned(), Some(port.to_owned()).filter(|port| !port.is_empty()))
+        }
+        Some(_) | None => (server.trim_matches(['[', ']']).to_owned(), None),
+    }
+}
+
+/// The servers of two lists; one port may stand for all.
+fn paired(hosts: &str, ports: &str) -> Vec<(String, Option<String>)> {
+    let ports: Vec<&str> = ports.split(',').filter(|port| !port.is_empty()).collect();
+    let port = |index: usize| ports.get(index).or_else(|| ports.first()).map(|port| (*port).to_owned());
+    hosts.split(',').enumerate().map(|(index, host)| (host.to_owned(), port(index))).collect()
+}
+
 enum Form<'a> {
     /// `query` is without its `?`.
     Url { servers: &'a str, query: Option<&'a str> },
@@ -156,6 +199,27 @@ mod tests {
         for (address, expected) in cases {
             assert_eq!(made(address), expected);
         }
+    }
+
+    #[test]
+    fn each_server_of_an_address_is_addressed_alone() {
+        let primary = "target_session_attrs=read-write";
+        for (address, servers) in [
+            (
+                format!("postgres://u:p@h:1,[::1]:2,i/db?{primary}"),
+                vec!["host=h&port=1", "host=::1&port=2", "host=i&port=5432"],
+            ),
+            (format!("postgres:///db?host=h,i&port=1,2&{primary}"), vec!["host=h&port=1", "host=i&port=2"]),
+            (format!("host=h,i port=7 {primary}"), vec!["host='h' port='7'", "host='i' port='7'"]),
+            (format!("postgres://h/db?{primary}"), vec!["host=h&port=5432"]),
+            (format!("hostaddr=10.0.0.1,10.0.0.2 {primary}"), vec![]),
+        ] {
+            let joint = if address.contains("://") { '&' } else { ' ' };
+            let expected: Vec<String> = servers.iter().map(|server| format!("{address}{joint}{server}")).collect();
+            assert_eq!(each_server(&address), expected);
+            assert_eq!(chooses_among_servers(&address), servers.len() > 1, "{address}");
+        }
+        assert!(!chooses_among_servers("postgres://h,i/db?target_session_attrs=any"));
     }
 
     #[test]

@@ -7,10 +7,12 @@ use diesel::{Connection, PgConnection};
 
 use super::address;
 use super::error::Error;
-use super::pool::{self, Pool};
+use super::pool::{self, Limits, Newest, Pool};
 use crate::config::Secret;
 use crate::investigation::mask::Mask;
 
+/// The least time that libpq waits for a server, in seconds.
+const MIN_CONNECT_SECS: u64 = 2;
 /// Rows of `store_probes`: each process writes to one of them.
 const PROBE_SLOTS: i16 = 64;
 
@@ -29,7 +31,8 @@ pub struct ConnectOptions {
     pub statement_timeout: Duration,
     /// The server cancels a statement that has waited for a row for this time.
     pub lock_timeout: Duration,
-    /// How long a call waits for a connection, and how long the kernel waits for an acknowledgement of sent bytes.
+    /// How long a call waits for a connection of the pool, how long a new connection tries all servers of the address
+    /// together (but 2 s for each), and how long the kernel waits for an acknowledgement of sent bytes.
     pub connect_timeout: Duration,
     /// For how long a call whose outcome is unknown is sent again.
     pub retry_for: Duration,
@@ -92,8 +95,11 @@ impl ConnectOptions {
             Some(file) => file.read()?,
             None => self.url.clone(),
         };
+        // libpq waits for one server after the other, so a silent one must not use up the time of the next.
+        let servers = u64::try_from(address::each_server(&url).len()).unwrap_or(1).max(1);
+        let connect_secs = (self.connect_timeout.as_secs() / servers).max(MIN_CONNECT_SECS);
         let mut parameters = vec![
-            ("connect_timeout", self.connect_timeout.as_secs().max(2).to_string()),
+            ("connect_timeout", connect_secs.to_string()),
             ("tcp_user_timeout", self.connect_timeout.as_millis().to_string()),
             ("keepalives", "1".to_owned()),
             ("keepalives_idle", "10".to_owned()),
@@ -127,13 +133,15 @@ impl ConnectOptions {
         &self,
         work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let url = self.connection_string()?;
+        let url = pool::choose(self.connection_string()?).await;
         blocking(move || work(&mut PgConnection::establish(&url)?)).await
     }
 
-    fn pool(&self, size: usize) -> Result<Pool, Error> {
+    fn pool(&self, size: usize, newest: &Newest) -> Result<Pool, Error> {
         let options = self.clone();
-        pool::build(size, self.connect_timeout, move || options.connection_string())
+        // A new connection may have to try several servers.
+        let limits = Limits { size, wait: self.connect_timeout, create: 2 * self.connect_timeout };
+        pool::build(limits, newest.clone(), move || options.connection_string())
     }
 }
 
@@ -174,9 +182,10 @@ impl Store {
     /// # Errors
     /// When a pool cannot be built from the options.
     pub fn new(options: &ConnectOptions) -> Result<Self, Error> {
+        let newest = Newest::default();
         Ok(Self {
-            pool: options.pool(options.pool_size)?,
-            renewals: options.pool(1)?,
+            pool: options.pool(options.pool_size, &newest)?,
+            renewals: options.pool(1, &newest)?,
             call_timeout: options.statement_timeout + Duration::from_secs(10),
             retry_for: options.retry_for,
             probe_slot: fastrand::i16(0..PROBE_SLOTS),
@@ -235,9 +244,10 @@ mod tests {
         let primary = "target_session_attrs=read-write";
         assert_eq!(made("postgres://h/db", false), format!("postgres://h/db?{timeouts}&{primary}&{OPTIONS}"));
         assert_eq!(made("postgres://h/db", true), format!("postgres://h/db?{timeouts}&{OPTIONS}"));
-        assert_eq!(made("postgres://h,i/db", true), format!("postgres://h,i/db?{timeouts}&{primary}&{OPTIONS}"));
+        let of_two = timeouts.replace("connect_timeout=5", "connect_timeout=2");
+        assert_eq!(made("postgres://h,i/db", true), format!("postgres://h,i/db?{of_two}&{primary}&{OPTIONS}"));
         let url = "postgres://h,i/db?target_session_attrs=any";
-        assert_eq!(made(url, false), format!("{url}&{timeouts}&{OPTIONS}"));
+        assert_eq!(made(url, false), format!("{url}&{of_two}&{OPTIONS}"));
         let words = made("host=h dbname=db", false);
         assert!(
             words.starts_with("host=h dbname=db connect_timeout='5' ") && words.contains(" options='-c "),

@@ -43,6 +43,12 @@ pub enum Error {
          of Postgres itself, or a pool of sessions that passes `options` on"
     )]
     SettingsLost,
+    /// Another server was promoted, and this process has seen it.
+    #[error(
+        "database server is an old primary: its timeline is {timeline}, and a server with timeline {newest} was \
+         promoted; end the old one"
+    )]
+    OldPrimary { timeline: i32, newest: i32 },
     /// The server could not be reached.
     #[error("database connection: {0}")]
     Connect(ConnectionError),
@@ -98,6 +104,7 @@ impl Error {
             | Self::Secret(_)
             | Self::Connect(_)
             | Self::Refused { .. }
+            | Self::OldPrimary { .. }
             | Self::NoAnswer(_)
             | Self::Broken(_) => true,
             Self::Statement(diesel::result::Error::DatabaseError(..)) => !self.is_refusal(),

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use super::compatibility::{MIGRATIONS, Schema, applied, fit, sorted};
 use super::connect::{ConnectOptions, blocking};
 use super::error::Error;
+use super::pool;
 
 /// How long a migration waits for tables that others use, and for other migrators.
 pub const MIGRATION_TIMEOUT: Duration = Duration::from_secs(300);
@@ -48,7 +49,7 @@ pub struct Migrated {
 /// When the database cannot be reached, a migration fails, the schema is newer and says that this program may not use
 /// it, or `timeout` has passed: [`Error::MigrationBlocked`], [`Error::MigrationBusy`].
 pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migrated, Error> {
-    let url = options.connection_string()?;
+    let url = pool::choose(options.connection_string()?).await;
     let connection = blocking(move || Ok(PgConnection::establish(&url)?)).await?;
     let mut migrator = Migrator { connection: Some(connection), until: Instant::now() + timeout, timeout };
     migrator.run(|connection| Ok(connection.batch_execute("SET statement_timeout = 0")?)).await?;

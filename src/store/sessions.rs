@@ -166,6 +166,7 @@ impl Sessions for Store {
 
     async fn reachable(&self) -> bool {
         let probe = Probe { slot: self.probe_slot };
+        self.pool.manager().look_for_a_newer_primary().await;
         once(&self.pool, PROBE_TIMEOUT, Operation::Probe, move |connection| (&probe).execute(connection)).await.is_ok()
     }
 }

@@ -1,5 +1,5 @@
-//! Crashes and failed services: killed workers, poison alerts, given-up sessions, a read-only or restored database,
-//! summaries that are lost.
+//! Crashes and failed services: killed workers, poison alerts, given-up sessions, a read-only, restored or failed-over
+//! database, summaries that are lost.
 
 pub(crate) mod survive;
 mod side_effects;
@@ -10,3 +10,4 @@ pub(crate) mod poison;
 mod given_up;
 mod read_only;
 mod lost_commits;
+mod failover;

@@ -45,6 +45,11 @@ impl TestDatabase {
         Self::copy_of("template0", admin_url)
     }
 
+    /// A database that exists, and is not dropped.
+    pub(crate) fn kept(url: String) -> Self {
+        Self { url, name: String::new(), admin: String::new(), looking: Mutex::default() }
+    }
+
     fn copy_of(template: &str, admin: String) -> Self {
         let name = format!("tarsy_t_{}", Uuid::now_v7().simple());
         let sql = format!("CREATE DATABASE {name} TEMPLATE {template}");
@@ -103,6 +108,9 @@ impl TestDatabase {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
+        if self.name.is_empty() {
+            return;
+        }
         let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         let dropped = PgConnection::establish(&self.admin).map(|mut admin| admin.batch_execute(&sql));
         if !std::thread::panicking() {

@@ -82,8 +82,10 @@ impl PostgresProxy {
         let address = address_of(database_url);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let server = TcpStream::connect(&address).await.unwrap();
-                tokio::spawn(relay(client, server, shared.clone()));
+                // While the server is down, its clients' connections end at once.
+                if let Ok(server) = TcpStream::connect(&address).await {
+                    tokio::spawn(relay(client, server, shared.clone()));
+                }
             }
         });
         Self { port, server: database_url.to_owned(), held, end }

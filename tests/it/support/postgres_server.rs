@@ -2,6 +2,8 @@
 //!
 //! It runs the programs of the shared server, as the owner of that server's data: Postgres refuses to run as root.
 
+mod standby;
+
 use std::fs::{File, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -20,6 +22,8 @@ use super::postgres::admin;
 use super::process::{children_of, is_running};
 use super::wait::eventually_within;
 
+pub(crate) use standby::Standby;
+
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A running server; killed when it is dropped.
@@ -29,25 +33,37 @@ pub(crate) struct PostgresServer {
     programs: PathBuf,
     user: Option<u32>,
     port: u16,
+    settings: Vec<String>,
     process: Option<Child>,
 }
 
 impl PostgresServer {
-    /// A fresh cluster.
+    /// A fresh cluster, which does not wait for the disk.
     pub(crate) async fn start() -> Self {
+        Self::start_with(&["fsync=off"]).await
+    }
+
+    /// A fresh cluster with these settings, each `name=value`.
+    pub(crate) async fn start_with(settings: &[&str]) -> Self {
         let ask = |query: &str| -> String { diesel::select(sql::<Text>(query)).get_result(&mut admin()).expect(query) };
         let programs = PathBuf::from(ask("(SELECT setting FROM pg_config WHERE name = 'BINDIR')"));
         let data = ask("current_setting('data_directory')");
         let owner = std::fs::metadata(data).expect("the shared server is on this machine").uid();
         let user = Some(owner).filter(|owner| *owner != geteuid().as_raw());
+        let directory = Self::directory_of(user);
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let mut server = Self { directory, programs, user, port: free_port(), settings, process: None };
+        server.make_cluster();
+        server.launch().await;
+        server
+    }
+
+    fn directory_of(user: Option<u32>) -> tempfile::TempDir {
         let directory = tempfile::Builder::new().prefix("tarsy-test-postgres-").tempdir().expect("a directory");
         if user.is_some() {
             chown(directory.path(), user, None).expect("change the owner of the directory");
         }
-        let mut server = Self { directory, programs, user, port: free_port(), process: None };
-        server.make_cluster();
-        server.launch().await;
-        server
+        directory
     }
 
     /// The URL of its superuser.
@@ -138,7 +154,8 @@ impl PostgresServer {
             .arg("-D")
             .arg(self.data())
             .args(["-p", &self.port.to_string()])
-            .args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"])
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="])
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(&log).expect("a log"))

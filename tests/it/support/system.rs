@@ -1,7 +1,7 @@
 //! A complete tarsy system on real servers, for tests of whole processes.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +53,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) transcript: Option<String>,
     /// The database to use instead of a fresh one on the shared server.
     pub(crate) database: Option<TestDatabase>,
+    /// The program that makes schema and streams, instead of this version.
+    pub(crate) migrator: Option<&'a Path>,
 }
 
 impl Default for Setup<'_> {
@@ -72,6 +74,7 @@ impl Default for Setup<'_> {
             transcripts: &[],
             transcript: None,
             database: None,
+            migrator: None,
         }
     }
 }
@@ -118,13 +121,18 @@ impl TestSystem {
             std::fs::write(system.file("transcripts").join(format!("{number}.yaml")), transcript).unwrap();
         }
         system.start_llm_service("127.0.0.1:0").await;
-        system.migrate().await;
+        system.migrate_with(setup.migrator.unwrap_or_else(|| Path::new(TARSY))).await;
         system
     }
 
     /// Migrates schema and streams to this version.
     pub(crate) async fn migrate(&self) {
-        let mut migrate = self.tarsy("migrate", &["migrate"]);
+        self.migrate_with(Path::new(TARSY)).await;
+    }
+
+    async fn migrate_with(&self, program: &Path) {
+        let env = self.env(self.database.url());
+        let mut migrate = Tarsy::spawn_program(program, "migrate", &["migrate"], &env.each());
         assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
     }
 

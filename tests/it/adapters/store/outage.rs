@@ -115,3 +115,14 @@ async fn an_invalid_address_is_reported_at_once_and_without_the_password() {
         check_schema(&ConnectOptions::new(format!("postgres://u:s3cret@127.0.0.1:{port}/db"))).await.unwrap_err();
     assert!(matches!(unavailable, Error::Connect(_)) && !unavailable.to_string().contains("s3cret"), "{unavailable}");
 }
+
+#[tokio::test]
+async fn a_silent_server_leaves_the_next_one_enough_time() {
+    let database = TestDatabase::create().await;
+    // The kernel accepts connections, and nothing answers on them.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let first = format!("{},127.0.0.1", silent.local_addr().unwrap());
+    let url = database.url().replacen("127.0.0.1", &first, 1);
+    let store = Store::new(&ConnectOptions { retry_for: Duration::ZERO, ..ConnectOptions::new(url) }).unwrap();
+    store.receive(received(new_id(), b"one")).await.unwrap();
+}

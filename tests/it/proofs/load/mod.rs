@@ -6,6 +6,7 @@ mod outages;
 mod rollout;
 mod sigterm;
 mod storm;
+mod upgrade;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

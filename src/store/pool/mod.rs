@@ -1,0 +1,134 @@
+//! Pools of connections. Each new connection reads the files of the address again, and goes to the newest primary.
+
+mod primary;
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use deadpool::managed::{self, Hook, HookError, Metrics, RecycleResult};
+use deadpool_diesel::Runtime;
+use deadpool_diesel::postgres;
+use diesel::connection::SimpleConnection;
+
+use super::error::Error;
+
+/// Sent on every new connection. A confirmed commit has to survive a crash of the server, whatever the server's default
+/// is. A server without lz4 keeps its own compression and then stores large texts at half the rate.
+const SETTINGS: &str = "SELECT set_config('synchronous_commit', 'on', false) \
+                        WHERE current_setting('synchronous_commit') = 'off'; \
+                        SELECT set_config(name, 'lz4', false) FROM pg_settings \
+                        WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)";
+
+pub(super) use primary::{Newest, Primary, choose};
+
+pub(super) type Pool = managed::Pool<Connector>;
+pub(super) type Object = managed::Object<Connector>;
+type Inner = <postgres::Manager as managed::Manager>::Type;
+
+/// Opens the connections of a pool, and tests them before they are used again.
+pub(super) struct Connector {
+    address: Box<dyn Fn() -> Result<String, Error> + Send + Sync>,
+    newest: Newest,
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Connector")
+    }
+}
+
+impl Connector {
+    /// Looks from time to time whether another server of the address was promoted.
+    pub(super) async fn look_for_a_newer_primary(&self) {
+        if let Ok(address) = (self.address)() {
+            self.newest.look(&address).await;
+        }
+    }
+}
+
+/// A connection of a pool, with its server.
+pub(super) struct Connection {
+    inner: Inner,
+    primary: Option<Primary>,
+}
+
+impl Deref for Connection {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut Inner {
+        &mut self.inner
+    }
+}
+
+impl managed::Manager for Connector {
+    type Type = Connection;
+    type Error = Error;
+
+    async fn create(&self) -> Result<Connection, Error> {
+        let address = choose((self.address)()?).await;
+        let inner = manager(address).create().await.map_err(of_driver)?;
+        let asked = inner.interact(Primary::of).await;
+        let primary = asked.map_err(|error| Error::Broken(error.to_string()))?;
+        self.newest.admit(primary)?;
+        Ok(Connection { inner, primary })
+    }
+
+    async fn recycle(&self, connection: &mut Connection, metrics: &Metrics) -> RecycleResult<Error> {
+        if !self.newest.is_current(connection.primary) {
+            return Err(managed::RecycleError::message("another server is the primary now"));
+        }
+        let recycled = manager(String::new()).recycle(&mut connection.inner, metrics).await;
+        recycled.map_err(|error| managed::RecycleError::message(error.to_string()))
+    }
+}
+
+fn manager(address: String) -> postgres::Manager {
+    postgres::Manager::new(address, Runtime::Tokio1)
+}
+
+fn of_driver(error: deadpool_diesel::Error) -> Error {
+    if let deadpool_diesel::Error::Connection(error) = error { error.into() } else { Error::Pool(error.to_string()) }
+}
+
+/// The time limits of a pool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Connections at most.
+    pub(super) size: usize,
+    /// How long a call waits for a connection that is in use, or is tested.
+    pub(super) wait: Duration,
+    /// How long a call waits for a new connection.
+    pub(super) create: Duration,
+}
+
+/// A pool whose connections are opened with what `address` returns at that time.
+pub(super) fn build(
+    limits: Limits,
+    newest: Newest,
+    address: impl Fn() -> Result<String, Error> + Send + Sync + 'static,
+) -> Result<Pool, Error> {
+    let prepare = Hook::async_fn(move |connection: &mut Connection, _| {
+        Box::pin(async move {
+            match connection.interact(|connection| connection.batch_execute(SETTINGS)).await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(error)) => Err(HookError::message(error.to_string())),
+                Err(error) => Err(HookError::message(error.to_string())),
+            }
+        })
+    });
+    let pool = Pool::builder(Connector { address: Box::new(address), newest })
+        .max_size(limits.size)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(limits.wait))
+        .create_timeout(Some(limits.create))
+        .recycle_timeout(Some(limits.wait))
+        .post_create(prepare)
+        .build()?;
+    Ok(pool)
+}
