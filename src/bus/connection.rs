@@ -7,10 +7,12 @@ use async_nats::jetstream::{Context, context::ContextBuilder};
 use async_nats::{AuthError, Client, ConnectError, ConnectErrorKind, Event};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::address::{Address, Login, without_credentials};
 use super::credentials::{ClientCertificate, Credentials};
 use super::error::{Error, within};
+use super::servers::{self, ServerChanges};
 use crate::engine::backoff::Backoff;
 
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -74,6 +76,9 @@ pub struct Nats {
     pub(super) url: Arc<str>,
     state: watch::Receiver<ConnectionState>,
     dropped: watch::Receiver<u64>,
+    pub(super) changes: Arc<ServerChanges>,
+    /// Reads the file with the servers again, until the last clone of the connection is dropped.
+    _file: Option<Arc<AbortOnDropHandle<()>>>,
 }
 
 /// Turns the client's events into the state of the connection, logs and metrics.
@@ -99,7 +104,11 @@ impl Nats {
         loop {
             let events = Arc::new(ConnectionEvents::default());
             let error = match client_options(options, login.clone(), &events).connect(servers.as_slice()).await {
-                Ok(client) => return Self::checked(client, &events, url).await,
+                Ok(client) => {
+                    let mut nats = Self::checked(client, &events, url).await?;
+                    nats.follow_file(options);
+                    return Ok(nats);
+                }
                 Err(error) => error,
             };
             if let ConnectRetry::UpTo(waited) = options.retry {
@@ -128,7 +137,15 @@ impl Nats {
             return Err(Error::Unavailable("the connection was lost again at once".to_owned()));
         }
         let jetstream = ContextBuilder::new().timeout(REQUEST_TIMEOUT).ack_timeout(ACK_TIMEOUT).build(client.clone());
-        Ok(Self { client, jetstream, url: url.into(), state, dropped })
+        let (changes, _file) = (Arc::default(), None);
+        Ok(Self { client, jetstream, url: url.into(), state, dropped, changes, _file })
+    }
+
+    fn follow_file(&mut self, options: &Options) {
+        if let Some(file) = options.credentials.url_file.clone() {
+            let following = servers::follow_file(self.client.clone(), file, options.url.clone());
+            self._file = Some(Arc::new(AbortOnDropHandle::new(tokio::spawn(following))));
+        }
     }
 
     /// The present state of the connection.

@@ -15,6 +15,8 @@ use crate::config::{Secret, SecretError};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
     pub login: LoginSource,
+    /// The file with the URL of the servers, which is read again while the connection lives.
+    pub url_file: Option<Secret>,
     /// The authorities that may have signed the server's certificate; `None` stands for those of the system.
     pub ca: Option<PathBuf>,
     pub certificate: Option<ClientCertificate>,

@@ -4,6 +4,9 @@ use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::time::Duration;
 
+use async_nats::jetstream::stream::StorageType;
+
+use super::names::{ALERTS, DEAD_LETTERS, TIMELINE};
 use super::topology::fields::Difference;
 use crate::config::SecretError;
 use crate::engine::ports::BrokerUnavailable;
@@ -58,6 +61,22 @@ pub enum Error {
     /// Streams or consumers are missing or differ.
     #[error("nats streams are not as tarsy needs them, run `tarsy migrate`:{}", listed(.0))]
     Topology(Vec<Difference>),
+    /// A stream has another storage than the configuration asks for.
+    #[error(
+        "{stream}: its storage is {found} and `streams` in the configuration asks for {expected}, but NATS cannot change the storage of a stream: configure `storage: {found}` for it, or {replace}, delete it (`nats stream rm {stream}`) and run `tarsy migrate`"
+    )]
+    Storage {
+        stream: String,
+        found: &'static str,
+        expected: &'static str,
+        /// What to do before the stream is deleted.
+        replace: &'static str,
+    },
+    /// A stream with a placement, on a server without a cluster.
+    #[error(
+        "{0}: `placement` in `streams` in the configuration needs servers that form a cluster, and this one does not"
+    )]
+    PlacementWithoutCluster(String),
     /// A header value that cannot be sent.
     #[error("header {0} contains a line break")]
     Header(String),
@@ -102,8 +121,27 @@ impl Error {
         let mut reason = error.to_string();
         if reason.contains("insufficient storage") {
             reason += ": the server reserves all that a stream may hold; lower max_bytes of the stream in `streams`, or give JetStream more room";
+        } else if reason.contains("no suitable peers") {
+            reason += ": fewer servers than `streams.replicas` run, or fit `placement` of the stream in `streams`; `nats server ls` shows them, `server_tags` in a server's configuration are its tags";
+        } else if reason.contains("not supported in non-clustered mode") {
+            reason += ": `streams.replicas` above 1 needs servers that form a cluster";
         }
         Self::Admin { object: object.into(), action, reason }
+    }
+
+    /// The storage of `stream` is not the expected one.
+    pub(super) fn storage(stream: &str, found: StorageType, expected: StorageType) -> Self {
+        let word = |storage| match storage {
+            StorageType::File => "file",
+            StorageType::Memory => "memory",
+        };
+        let replace = match stream {
+            ALERTS => "stop the producers, wait until the workers have emptied the queue",
+            TIMELINE => "since the database has every event",
+            DEAD_LETTERS => "retry or save the letters that are needed",
+            _ => "since the database has every cancel request",
+        };
+        Self::Storage { stream: stream.to_owned(), found: word(found), expected: word(expected), replace }
     }
 }
 

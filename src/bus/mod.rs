@@ -17,6 +17,7 @@ mod error;
 mod address;
 mod credentials;
 mod connection;
+mod servers;
 mod topology;
 mod stream;
 pub mod queue;
@@ -42,6 +43,7 @@ pub use names::{
 };
 pub use queue::claims::{ClaimSettings, ClaimedJob, Claims, Flow};
 pub use queue::delivery::JetStreamDelivery;
+pub use queue::monitor::QueueMonitor;
 pub use queue::position::{Backlog, QueuePosition};
 pub use queue::publish::{NewAlert, Published};
 pub use server::ServerInfo;
@@ -49,4 +51,7 @@ pub use timeline::feed::{FeedSettings, JetStreamFeed};
 pub use timeline::follow::{Follower, TimelineUpdate};
 pub use timeline::follow_all::AllFollower;
 pub use timeline::wire::MAX_EVENT_BYTES;
-pub use topology::{Bound, Difference, TopologyChanges, TopologyReport, TopologySettings, TopologyStatus, Weakness};
+pub use topology::{
+    Bound, CopyBehind, Difference, Layout, Layouts, StreamCopies, TopologyChanges, TopologyReport, TopologySettings,
+    TopologyStatus, Weakness,
+};

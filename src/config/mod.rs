@@ -39,7 +39,7 @@ pub use sections::retention::{Database, Retention};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
 pub use sections::servers::{McpServer, ServerScope, server_name_fault};
 pub use sections::settings::Settings;
-pub use sections::streams::{Kept, Streams};
+pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 pub use sections::synthesis::Synthesis;
 pub use sections::tool_pattern::ToolPattern;
 pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use crate::bus::{self, Bound, ConnectRetry, Nats, NatsCredentials, Options, TopologySettings};
-use crate::config::{Config, Env, Faults, Secret, environment_fault};
+use crate::bus::{self, Bound, ConnectRetry, Layout, Layouts, Nats, NatsCredentials, Options, TopologySettings};
+use crate::config::{Config, Env, Faults, Secret, StreamLimits, environment_fault};
 use crate::llm::client::{Client, ClientCertificate, Credentials};
 use crate::llm::pem::FileError;
 use crate::llm::token::TokenSource;
@@ -212,9 +212,20 @@ pub fn topology(config: &Config) -> TopologySettings {
         None => minimum,
     };
     let age = |configured: Option<Duration>, minimum| configured.map_or(minimum, Bound::Exactly);
+    let layout = |stream: &StreamLimits| Layout {
+        storage: stream.storage.or(streams.storage),
+        placement: stream.placement.clone().or_else(|| streams.placement.clone()),
+    };
+    let layouts = Layouts {
+        alerts: layout(&streams.alerts),
+        timeline: layout(&streams.timeline),
+        dead_letters: layout(&streams.dead_letters),
+        control: layout(&streams.control),
+    };
     TopologySettings {
+        layouts,
         replicas: streams.replicas.and_then(|count| usize::try_from(count).ok()).unwrap_or(minimum.replicas),
-        alerts_max_bytes: bytes(streams.alerts_max_bytes, minimum.alerts_max_bytes),
+        alerts_max_bytes: bytes(streams.alerts.max_bytes, minimum.alerts_max_bytes),
         ack_wait: config.worker.lease,
         timeline_max_age: age(streams.timeline.max_age, minimum.timeline_max_age),
         timeline_max_bytes: bytes(streams.timeline.max_bytes, minimum.timeline_max_bytes),

@@ -37,7 +37,7 @@ pub fn of_nats(url_file: Option<Secret>, env: Env<'_>) -> Result<NatsCredentials
     let creds = Secret::file_of(CREDS, env).map(|file| (CREDS, LoginSource::Credentials(file)));
     let nkey = Secret::file_of(NKEY, env).map(|file| (NKEY, LoginSource::Nkey(file)));
     let mut logins = [creds, nkey, login, token].into_iter().flatten();
-    let of_url = url_file.map_or(LoginSource::Url, LoginSource::UrlFile);
+    let of_url = url_file.clone().map_or(LoginSource::Url, LoginSource::UrlFile);
     let (first, login) = logins.next().unwrap_or(("", of_url));
     if let Some((second, _)) = logins.next() {
         return Err(environment_fault(first, format!("is set, and {second} as well; accepted: only one login")));
@@ -49,7 +49,7 @@ pub fn of_nats(url_file: Option<Secret>, env: Env<'_>) -> Result<NatsCredentials
         (Some(_), None) => return Err(environment_fault(CERT, format!("needs {KEY} as well"))),
         (None, Some(_)) => return Err(environment_fault(KEY, format!("needs {CERT} as well"))),
     };
-    Ok(NatsCredentials { login, ca: path(CA), certificate })
+    Ok(NatsCredentials { login, url_file, ca: path(CA), certificate })
 }
 
 /// What the database is shown. `address` is the file of its address. No file is read yet.

@@ -235,6 +235,8 @@ fn publish_error(error: &Error) -> PublishError {
         | Error::OldServer { .. }
         | Error::Admin { .. }
         | Error::Topology(_)
+        | Error::Storage { .. }
+        | Error::PlacementWithoutCluster(_)
         | Error::Duplicate(_)
         | Error::Rejected { .. } => unavailable("the queue did not store the alert", UNAVAILABLE_RETRY_DELAY),
     }

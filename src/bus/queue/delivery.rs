@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use async_nats::jetstream::AckKind;
-use async_nats::{Client, Request, Subject};
+use async_nats::{Client, Request, RequestError, RequestErrorKind, Subject};
 use bytes::Bytes;
 
+use crate::engine::backoff::Backoff;
 use crate::engine::ports::{BrokerUnavailable, Delivery};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_millis(500) };
+/// The next renewal repeats it.
+const PROGRESS: &str = "progress";
 
 /// A claimed message to be answered. A redelivery of the same alert is another one. Cheap to clone.
 ///
@@ -22,13 +26,32 @@ pub struct JetStreamDelivery {
 
 impl JetStreamDelivery {
     async fn answer(&self, kind: &str, payload: Bytes) -> Result<(), BrokerUnavailable> {
-        let request = Request::new().payload(payload).timeout(Some(ANSWER_TIMEOUT));
+        let answered = async {
+            let mut refusals = 0;
+            loop {
+                let request = Request::new().payload(payload.clone()).timeout(Some(ANSWER_TIMEOUT));
+                match self.client.send_request(self.reply.clone(), request).await {
+                    // A cluster elects the consumer's leader: no server has the answer, and it may be sent again.
+                    Err(error) if self.may_be_elected(&error) && kind != PROGRESS => {
+                        tokio::time::sleep(BACKOFF.delay(refusals)).await;
+                        refusals += 1;
+                    }
+                    Err(error) => return Err(BrokerUnavailable(format!("{kind} was not confirmed: {error}"))),
+                    Ok(_) => return Ok(()),
+                }
+            }
+        };
         // The outer timeout also covers a connection that accepts no more commands.
-        match tokio::time::timeout(2 * ANSWER_TIMEOUT, self.client.send_request(self.reply.clone(), request)).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(BrokerUnavailable(format!("{kind} was not confirmed: {error}"))),
-            Err(_) => Err(BrokerUnavailable(format!("{kind} was not sent"))),
+        match tokio::time::timeout(2 * ANSWER_TIMEOUT, answered).await {
+            Ok(answered) => answered,
+            Err(_) => Err(BrokerUnavailable(format!("{kind} was not confirmed in time"))),
         }
+    }
+
+    /// Without a cluster the consumer is missing.
+    fn may_be_elected(&self, error: &RequestError) -> bool {
+        let is_clustered = self.client.server_info().cluster.is_some_and(|name| !name.is_empty());
+        is_clustered && error.kind() == RequestErrorKind::NoResponders
     }
 
     /// Releases the message with a nak that is not confirmed; `flush` the connection afterwards.
@@ -41,7 +64,7 @@ impl JetStreamDelivery {
 
 impl Delivery for JetStreamDelivery {
     async fn progress(&self) -> Result<(), BrokerUnavailable> {
-        self.answer("progress", AckKind::Progress.into()).await
+        self.answer(PROGRESS, AckKind::Progress.into()).await
     }
 
     async fn ack(&self) -> Result<(), BrokerUnavailable> {

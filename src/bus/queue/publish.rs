@@ -1,14 +1,25 @@
 //! Publishes an alert or a question to the queue: for the receiver, `submit`, `ask`, the sweeper and a retry.
 
+use std::time::Duration;
+
 use async_nats::HeaderMap;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use bytes::Bytes;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
 use crate::bus::headers;
 use crate::bus::names::{ALERTS, MessageKind, Priority, SubjectSuffix};
+use crate::engine::backoff::Backoff;
+
+/// How long a publish waits for a leader. NATS elects one 4 s to 9 s after the last one was lost.
+const ELECTION_TIMEOUT: Duration = Duration::from_secs(12);
+/// From then on the server may be one that is cut off from the others.
+const CHANGE_AFTER: Duration = Duration::from_secs(4);
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_millis(500) };
 
 /// The server's error code for a message above `max_msg_size`.
 const MESSAGE_SIZE_EXCEEDED: ErrorCode = ErrorCode(10054);
@@ -38,7 +49,7 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the alert is not stored, or not known to be stored ([`Error::Unavailable`]). A `duplicate` in the
+    /// When the alert is not stored, or not known to be stored ([`Error::Unavailable`]), after at most 22 s. A `duplicate` in the
     /// acknowledgement is an error, too: the server has stored nothing.
     pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
         self.publish_as(MessageKind::Alert, alert).await
@@ -60,9 +71,30 @@ impl Nats {
         self.enqueue(subject, headers, message.body).await
     }
 
-    /// Publishes a message on a subject of the queue.
+    /// Publishes a message on a subject of the queue. While a cluster elects a leader no server takes the message, which
+    /// is therefore sent again; a message that may be stored is not.
     pub(crate) async fn enqueue(&self, subject: String, headers: HeaderMap, body: Vec<u8>) -> Result<Published, Error> {
-        let publish = self.jetstream.publish_with_headers(subject.clone(), headers, body.into());
+        let (body, begun, mut refusals) = (Bytes::from(body), Instant::now(), 0);
+        loop {
+            match self.enqueue_once(subject.clone(), headers.clone(), body.clone()).await {
+                Err(Error::NoStream(_)) if self.is_clustered() => {}
+                outcome => return outcome,
+            }
+            if begun.elapsed() > ELECTION_TIMEOUT {
+                return Err(Error::Unavailable(format!(
+                    "no server takes {subject}: its stream has no leader, or does not exist (`tarsy migrate` creates it)"
+                )));
+            }
+            if begun.elapsed() > CHANGE_AFTER {
+                self.change_server().await;
+            }
+            tokio::time::sleep(BACKOFF.delay(refusals)).await;
+            refusals += 1;
+        }
+    }
+
+    async fn enqueue_once(&self, subject: String, headers: HeaderMap, body: Bytes) -> Result<Published, Error> {
+        let publish = self.jetstream.publish_with_headers(subject.clone(), headers, body);
         let ack = match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(ack)) => ack,
             Ok(Err(error)) => return Err(publish_error(subject, &error)),

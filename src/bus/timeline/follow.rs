@@ -23,6 +23,8 @@ use crate::investigation::timeline::{Delta, TimelineEvent};
 
 const HISTORY_INTERVAL: Duration = Duration::from_secs(5);
 const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// Longer than the election of a leader: the server may be cut off from its cluster.
+const CHANGE_SERVER_AFTER: Duration = Duration::from_secs(10);
 const MAX_QUEUED_UPDATES: usize = 256;
 const PAGE_ROWS: u32 = 256;
 
@@ -89,13 +91,20 @@ impl<H: Outbox> FollowTask<H> {
         let mut deltas = self.subscribe_to_deltas().await?;
         let mut last_checked = self.cursor.last();
         self.check_already_ended().await?;
+        let mut failing_since = None;
         loop {
             self.read_history().await?;
             match EventReader::open(&self.nats, timeline_subject(self.session), self.next_sequence).await {
-                Ok(reader) => self.read_stream(reader, &mut deltas, &mut last_checked).await?,
+                Ok(reader) => {
+                    failing_since = None;
+                    self.read_stream(reader, &mut deltas, &mut last_checked).await?;
+                }
                 Err(error) => {
                     tracing::debug!(session_id = %self.session, %error, "timeline unavailable: retrying");
                     self.next_sequence = 0;
+                    if failing_since.get_or_insert_with(Instant::now).elapsed() > CHANGE_SERVER_AFTER {
+                        self.nats.change_server().await;
+                    }
                 }
             }
             self.pause().await?;

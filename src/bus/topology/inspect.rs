@@ -1,12 +1,12 @@
 //! Reports each stream and each consumer on its own, for `doctor`.
 
-use async_nats::jetstream::stream;
+use async_nats::jetstream::stream::{self, StorageType};
 
 use super::settings::TopologySettings;
 use super::streams;
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
-use crate::bus::names::Priority;
+use crate::bus::names::{ALERTS, DEAD_LETTERS, Priority};
 
 use super::fields::Difference;
 
@@ -40,6 +40,10 @@ pub enum Weakness {
     OneCopy,
     /// It has no limit of bytes.
     Unbounded,
+    /// Other servers than those of the configured placement may have its copies.
+    Misplaced,
+    /// It is the only place of its messages, and in memory.
+    InMemory,
 }
 
 impl Nats {
@@ -70,16 +74,21 @@ impl Nats {
             Ok(None) => return TopologyStatus::Missing,
             Err(error) => return TopologyStatus::Unreadable(error.to_string()),
         };
-        let is_cluster = self.client.server_info().cluster.is_some_and(|name| !name.is_empty());
         let differences = streams::differences(&found, &streams::at_least(&found, expected));
         if !differences.is_empty() {
             return TopologyStatus::Differs(differences);
         }
-        if is_cluster && found.num_replicas <= 1 {
+        if expected.placement.is_some() && found.placement != expected.placement {
+            return TopologyStatus::Weak(Weakness::Misplaced);
+        }
+        if self.is_clustered() && found.num_replicas <= 1 {
             return TopologyStatus::Weak(Weakness::OneCopy);
         }
         if found.max_bytes <= 0 && expected.max_bytes > 0 {
             return TopologyStatus::Weak(Weakness::Unbounded);
+        }
+        if found.storage == StorageType::Memory && [ALERTS, DEAD_LETTERS].contains(&expected.name.as_str()) {
+            return TopologyStatus::Weak(Weakness::InMemory);
         }
         TopologyStatus::Fine
     }

@@ -8,7 +8,7 @@ use crate::bus::error::Error;
 use crate::bus::names::{ALERTS, Priority};
 
 impl Nats {
-    pub(super) async fn find_stream(&self, name: &str) -> Result<Option<stream::Info>, Error> {
+    pub(in crate::bus) async fn find_stream(&self, name: &str) -> Result<Option<stream::Info>, Error> {
         match self.jetstream.get_stream(name).await {
             Ok(stream) => Ok(Some(stream.cached_info().clone())),
             Err(error) if is_missing(&error.kind()) => Ok(None),

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::stream::{Placement, StorageType};
+
+use crate::bus::names::{ALERTS, DEAD_LETTERS, TIMELINE};
+use crate::config::{StreamPlacement, StreamStorage};
+
 /// A bound of a stream: an age, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound<T> {
@@ -20,11 +25,55 @@ impl<T> Bound<T> {
     }
 }
 
+/// Where the copies of a stream are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// `None` stands for files. NATS cannot change it.
+    pub storage: Option<StreamStorage>,
+    /// `None` leaves the servers to NATS and to the operator.
+    pub placement: Option<StreamPlacement>,
+}
+
+/// The layout of each stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layouts {
+    pub alerts: Layout,
+    pub timeline: Layout,
+    pub dead_letters: Layout,
+    pub control: Layout,
+}
+
+impl Layouts {
+    pub(super) fn of(&self, stream: &str) -> &Layout {
+        match stream {
+            ALERTS => &self.alerts,
+            TIMELINE => &self.timeline,
+            DEAD_LETTERS => &self.dead_letters,
+            _ => &self.control,
+        }
+    }
+}
+
+impl Layout {
+    pub(super) fn storage_type(&self) -> StorageType {
+        match self.storage {
+            None | Some(StreamStorage::File) => StorageType::File,
+            Some(StreamStorage::Memory) => StorageType::Memory,
+        }
+    }
+
+    pub(super) fn servers(&self) -> Option<Placement> {
+        let StreamPlacement { cluster, tags } = self.placement.clone()?;
+        Some(Placement { cluster, tags })
+    }
+}
+
 /// The settings of the streams that an operator may choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologySettings {
     /// The least number of replicas, 1 to 5; a stream with more keeps them. Three in production.
     pub replicas: usize,
+    pub layouts: Layouts,
     /// At this size the queue of alerts is full.
     pub alerts_max_bytes: Bound<i64>,
     /// The lease: a claimed alert without a heartbeat is delivered again after this time.
@@ -50,6 +99,7 @@ impl Default for TopologySettings {
         const MIB: i64 = 1024 * 1024;
         Self {
             replicas: 1,
+            layouts: Layouts::default(),
             alerts_max_bytes: Bound::AtLeast(256 * MIB),
             ack_wait: Duration::from_secs(30),
             timeline_max_age: Bound::AtLeast(72 * HOUR),

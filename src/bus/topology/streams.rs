@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 
 use super::fields::{Difference, Field, differences as field_differences};
 use super::settings::{Bound, TopologySettings};
@@ -14,7 +14,7 @@ use crate::bus::names::{
 const COPY_HEADROOM_BYTES: usize = 64 * 1024;
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
-const FIELDS: [Field; 21] = [
+const FIELDS: [Field; 22] = [
     Field {
         name: "subjects",
         why: "an alert on another subject would be lost, and further subjects belong to other streams",
@@ -33,6 +33,7 @@ const FIELDS: [Field; 21] = [
     Field { name: "max_age", why: "how long messages are kept" },
     Field { name: "max_consumers", why: "every watcher needs one" },
     Field { name: "num_replicas", why: "the copies of `streams.replicas` in the configuration" },
+    Field { name: "placement", why: "the servers of `placement` in `streams` in the configuration" },
     Field { name: "no_ack", why: "published means acknowledged" },
     Field { name: "sealed", why: "a sealed stream takes no message" },
     Field { name: "duplicate_window", why: "a producer may repeat a publish" },
@@ -48,11 +49,13 @@ const FIELDS: [Field; 21] = [
 pub(super) fn expected(settings: &TopologySettings, max_payload: usize) -> [Config; 4] {
     let stream = |name: &str, description: &str, subjects: Vec<String>| {
         let (bytes, age) = bounds(name, settings);
+        let layout = settings.layouts.of(name);
         Config {
             name: name.to_owned(),
             description: Some(description.to_owned()),
             subjects,
-            storage: StorageType::File,
+            storage: layout.storage_type(),
+            placement: layout.servers(),
             retention: RetentionPolicy::Limits,
             discard: DiscardPolicy::Old,
             max_bytes: bytes.value(),
@@ -91,18 +94,21 @@ fn bounds(name: &str, settings: &TopologySettings) -> (Bound<i64>, Bound<Duratio
     }
 }
 
-/// The expected configuration, with the larger values of the server accepted.
+/// The expected configuration, with the larger values and the placement of the server accepted: a worker needs no
+/// certain servers, and must not stop when an operator moves a stream.
 pub(super) fn at_least(found: &Config, expected: &Config) -> Config {
     Config {
         num_replicas: found.num_replicas.max(expected.num_replicas),
         max_bytes: larger(found.max_bytes, expected.max_bytes),
         max_age: longer(found.max_age, expected.max_age),
+        placement: found.placement.clone(),
         ..expected.clone()
     }
 }
 
-/// The configuration that `tarsy migrate` gives to an existing stream. Replicas are never removed. A default limit may
-/// be larger, but must exist; a new limit drops no message that the stream has already.
+/// The configuration that `tarsy migrate` gives to an existing stream. Replicas are never removed, and a placement that
+/// is not configured stays. A default limit may be larger, but must exist; a new limit drops no message that the stream
+/// has already.
 pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings) -> Config {
     let (bytes, age) = bounds(&expected.name, settings);
     let held = i64::try_from(found.state.bytes).unwrap_or(i64::MAX);
@@ -115,7 +121,9 @@ pub(super) fn target(found: &Info, expected: Config, settings: &TopologySettings
         Bound::AtLeast(least) => longer(found.config.max_age, least),
         Bound::Exactly(age) => age,
     };
-    Config { num_replicas: found.config.num_replicas.max(expected.num_replicas), max_bytes, max_age, ..expected }
+    let num_replicas = found.config.num_replicas.max(expected.num_replicas);
+    let placement = expected.placement.clone().or_else(|| found.config.placement.clone());
+    Config { num_replicas, placement, max_bytes, max_age, ..expected }
 }
 
 /// NATS represents "no limit" by -1, and sometimes by 0.
@@ -136,7 +144,6 @@ pub(super) fn differences(found: &Config, expected: &Config) -> Vec<Difference> 
 /// The expected configuration, with the settings that are up to the operator taken from the stream.
 pub(super) fn merged(found: Config, expected: Config) -> Config {
     Config {
-        placement: found.placement,
         metadata: found.metadata,
         compression: found.compression,
         consumer_limits: found.consumer_limits,

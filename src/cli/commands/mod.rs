@@ -55,7 +55,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
     };
     logs::hide(secrets::of_process(Some(&addresses(&global))));
     let outcome = match command {
-        Command::Worker(args) => roles::worker(&global, args).await,
+        Command::Worker(args) => Box::pin(roles::worker(&global, args)).await,
         Command::LlmService(args) => roles::llm_service(&global, args).await,
         Command::Receive(args) => roles::receive(&global, args).await,
         Command::EvidenceServer(args) => roles::evidence_server(args).await,

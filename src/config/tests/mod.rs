@@ -80,6 +80,7 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
          tls: {certificate: /c, key: /k, client_ca: /a}, concurrency: {google: 3, default: 5}, drain_timeout: 0s, \
          max_request_bytes: 1MiB, max_messages: 1, max_tools: 2}",
         "streams: {replicas: 3, alerts: {max_bytes: 1536MiB}, timeline: {max_age: 1h, max_bytes: 2GiB}, control: {max_age: 25h}}",
+        "streams: {storage: file, placement: {cluster: a, tags: ['x$${']}, control: {storage: memory, placement: {tags: ['1']}}}",
         "llm_providers: {a: {provider: openai, model: 'm${X:-$}', context_window: 128k, base_url: 'http://x/$${', \
          api_key_env: K, price: {input: 2.0, output: 1e9, cached_input: 0.1}}}\n\
          masking: {variables: [A], files: ['1', 'a$${b', 'true', 'null', '- x', ' lead', 'trail ', '']}\n\
@@ -220,6 +221,7 @@ fn each_section_reports_what_it_accepts() {
         "worker: {lease: '${LEASE'}",
         "receive: {connections: 0, connections_per_adress: 3}",
         "streams: {replicas: 6, alerts: {max_age: 1h, max_bytes: 1KiB}, timeline: 3d, dead_letter: {}, control: {max_age: 1m}}",
+        "streams: {storage: disk, placement: {}, alerts: {placement: [ssd]}, timeline: {storge: file, placement: {tag: ssd}}}",
         "wroker: {}",
         "receive: {headers: [Tarsy-Parent-Id, tarsy-chain, 7]}",
         "runbooks: {hosts: ['https://a.example/', 'a.example/x', 'u@a.example', '*']}",
@@ -288,14 +290,22 @@ fn the_cooldown_can_be_off_or_last_for_a_month() {
 
 #[test]
 fn configured_limits_of_streams_differ_from_absent_ones() {
-    let text =
-        "streams: {replicas: 3, alerts: {max_bytes: 2GiB}, timeline: {max_age: 48h}, dead_letters: {max_bytes: 1GiB}}";
+    let text = "streams: {replicas: 3, storage: file, placement: {tags: [ssd, 'az:1']}, alerts: {max_bytes: 2GiB}, \
+                timeline: {max_age: 48h, storage: memory, placement: {cluster: eu}}, dead_letters: {max_bytes: 1GiB}}";
+    let tags = vec!["ssd".to_owned(), "az:1".to_owned()];
     let expected = Streams {
         replicas: Some(3),
-        alerts_max_bytes: Some(2 << 30),
-        timeline: Kept { max_age: Some(Duration::from_hours(48)), max_bytes: None },
-        dead_letters: Kept { max_age: None, max_bytes: Some(1 << 30) },
-        control: Kept::default(),
+        storage: Some(StreamStorage::File),
+        placement: Some(StreamPlacement { cluster: None, tags }),
+        alerts: StreamLimits { max_bytes: Some(2 << 30), ..StreamLimits::default() },
+        timeline: StreamLimits {
+            max_age: Some(Duration::from_hours(48)),
+            storage: Some(StreamStorage::Memory),
+            placement: Some(StreamPlacement { cluster: Some("eu".to_owned()), tags: Vec::new() }),
+            ..StreamLimits::default()
+        },
+        dead_letters: StreamLimits { max_bytes: Some(1 << 30), ..StreamLimits::default() },
+        control: StreamLimits::default(),
     };
     assert_eq!(Config::parse("f", text, &env).unwrap().streams, expected);
     assert_eq!(Config::parse("f", "", &env).unwrap().streams, Streams::default());

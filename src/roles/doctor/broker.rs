@@ -1,5 +1,6 @@
 //! Checks the broker, its streams and the workers that are connected to it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,20 +56,73 @@ pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>
     }
     let consumers = examined.iter().filter(|object| object.name.contains('/')).count();
     let detail = format!("{} streams, {consumers} consumers", examined.len() - consumers);
-    let weak = |weakness| {
+    let weak = |(weakness, risk, fix): (bus::Weakness, &str, &str)| {
         let names = examined.iter().filter(|object| object.status == bus::TopologyStatus::Weak(weakness));
-        names.map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ")
+        let names = names.map(|object| object.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = || Check::new("streams", Verdict::Warn, format!("{detail}; {risk}: {names}")).fix(fix);
+        (!names.is_empty()).then(found)
     };
-    let (single, unbounded) = (weak(bus::Weakness::OneCopy), weak(bus::Weakness::Unbounded));
-    Ok(vec![if !single.is_empty() {
-        let detail = format!("{detail}; one copy on a cluster, which is lost with its disk: {single}");
-        Check::new("streams", Verdict::Warn, detail).fix("streams: {replicas: 3} in tarsy.yaml, then tarsy migrate")
-    } else if !unbounded.is_empty() {
-        let detail = format!("{detail}; no max_bytes, so that they may fill the disk: {unbounded}");
-        Check::new("streams", Verdict::Warn, detail).fix("tarsy migrate")
-    } else {
-        Check::new("streams", Verdict::Ok, detail)
-    }])
+    let first = WEAKNESSES.into_iter().find_map(weak);
+    Ok(vec![first.unwrap_or_else(|| Check::new("streams", Verdict::Ok, detail.clone()))])
+}
+
+/// The risks of streams that work, the worst one first, with their texts and fixes.
+const WEAKNESSES: [(bus::Weakness, &str, &str); 4] = [
+    (
+        bus::Weakness::OneCopy,
+        "one copy on a cluster, which is lost with its disk",
+        "streams: {replicas: 3} in tarsy.yaml, then tarsy migrate",
+    ),
+    (
+        bus::Weakness::InMemory,
+        "in memory, so that a stop of all its servers loses the only copy of an alert",
+        "storage: file in tarsy.yaml; tarsy migrate then says how to replace the stream",
+    ),
+    (bus::Weakness::Misplaced, "not on the servers of the placement in tarsy.yaml", "tarsy migrate"),
+    (bus::Weakness::Unbounded, "no max_bytes, so that they may fill the disk", "tarsy migrate"),
+];
+
+/// Reports the leaders of all copies on a cluster, and each copy that is behind. No line without a cluster.
+pub(super) async fn replicas(nats: Connecting, settings: Option<TopologySettings>) -> Checked {
+    let Ok(nats) = nats.await else { return Ok(Vec::new()) };
+    let groups = nats.inspect_copies(&settings.unwrap_or_default()).await;
+    if groups.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut leaders = BTreeMap::<&str, usize>::new();
+    let mut leaderless = Vec::new();
+    let mut behind = BTreeMap::<&str, Vec<String>>::new();
+    for group in &groups {
+        match &group.leader {
+            Some(leader) => *leaders.entry(leader).or_default() += 1,
+            None => leaderless.push(group.name.as_str()),
+        }
+        for copy in &group.behind {
+            behind.entry(&copy.server).or_default().push(format!("{} ({})", group.name, copy.reason));
+        }
+    }
+    if !leaderless.is_empty() {
+        let detail = format!("no leader, since most of their servers are unavailable: {}", leaderless.join(", "));
+        return Err(Check::new("replicas", Verdict::Fail, detail).fix("start these servers, or connect them"));
+    }
+    if !behind.is_empty() {
+        let line = |(server, objects): (&&str, &Vec<String>)| {
+            let detail = format!("{server} is not up to date: {}", objects.join(", "));
+            Check::new("replicas", Verdict::Warn, detail).fix(format!("start {server}, or look at its log"))
+        };
+        return Ok(behind.iter().map(line).collect());
+    }
+    let made = groups.iter().filter(|group| group.copies < group.wanted);
+    let made: Vec<String> =
+        made.map(|group| format!("{} has {} of {} copies", group.name, group.copies, group.wanted)).collect();
+    if !made.is_empty() {
+        let check = Check::new("replicas", Verdict::Warn, format!("copies are being made: {}", made.join(", ")));
+        return Ok(vec![check.fix("wait; `nats server report jetstream` shows the servers")]);
+    }
+    let copies = groups.iter().map(|group| group.copies).min().unwrap_or_default();
+    let leaders: Vec<String> = leaders.iter().map(|(name, count)| format!("{name} leads {count}")).collect();
+    let detail = format!("{copies} up to date of each stream and consumer; {}", leaders.join(", "));
+    Ok(vec![Check::new("replicas", Verdict::Ok, detail)])
 }
 
 fn fault(object: &bus::TopologyReport) -> Option<Check> {
@@ -79,7 +133,15 @@ fn fault(object: &bus::TopologyReport) -> Option<Check> {
         bus::TopologyStatus::Missing => Some(failed(format!("{}: missing", object.name))),
         bus::TopologyStatus::Differs(differences) => {
             let each: Vec<String> = differences.iter().map(ToString::to_string).collect();
-            Some(failed(each.join("; ")))
+            let fixed = failed(each.join("; "));
+            // `migrate` cannot change it, and says what to do.
+            let storage = differences.iter().filter_map(|difference| difference.field.as_ref());
+            let is_storage = storage.into_iter().any(|field| field.name == "storage");
+            Some(if is_storage {
+                fixed.fix("tarsy migrate names the two ways: NATS cannot change the storage")
+            } else {
+                fixed
+            })
         }
         bus::TopologyStatus::Unreadable(why) => {
             Some(Check::new(kind, Verdict::Fail, format!("{}: {why}", object.name)))

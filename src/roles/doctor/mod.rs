@@ -75,6 +75,7 @@ pub fn run(addresses: &Addresses, file: Option<PathBuf>, ask: Ask) -> impl Strea
     let nats = broker::connect(Arc::clone(&addresses));
     checks.push_back(bounded("nats", broker::server(nats.clone(), Arc::clone(&addresses))));
     checks.push_back(bounded("streams", broker::streams(nats.clone(), config.as_deref().map(topology))));
+    checks.push_back(bounded("replicas", broker::replicas(nats.clone(), config.as_deref().map(topology))));
     checks.push_back(bounded("postgres", database::check(Arc::clone(&addresses))));
     let model_timeout = if ask == Ask::Nothing { CHECK_TIMEOUT } else { CHECK_TIMEOUT + PROBE_TIMEOUT };
     let models = model::check(Arc::clone(&addresses), config.clone(), ask);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Nats};
@@ -24,6 +25,8 @@ use crate::telemetry::http::Readiness;
 
 /// Between two checks of a broker that is connected, but whose streams cannot be read yet.
 const STREAMS_RETRY_DELAY: Duration = Duration::from_secs(3);
+/// Longer than the election of a leader: the server may be cut off from its cluster.
+const CHANGE_SERVER_AFTER: Duration = Duration::from_secs(10);
 
 /// A worker's connections.
 pub(super) struct Dependencies {
@@ -81,6 +84,7 @@ pub(super) async fn connect_dependencies(
 
 /// Waits until the streams can be read, and compares them with what this version needs.
 async fn wait_for_streams(nats: &Nats, config: &Config) -> anyhow::Result<JetStreamCancelRequests> {
+    let begun = Instant::now();
     loop {
         let checked = async {
             nats.verify_topology(&topology(config)).await?;
@@ -90,6 +94,9 @@ async fn wait_for_streams(nats: &Nats, config: &Config) -> anyhow::Result<JetStr
             Ok(requests) => return Ok(requests),
             Err(error @ Error::Topology(_)) => bail!(error),
             Err(error) => tracing::warn!(%error, "waiting for nats"),
+        }
+        if begun.elapsed() > CHANGE_SERVER_AFTER {
+            nats.change_server().await;
         }
         tokio::time::sleep(STREAMS_RETRY_DELAY).await; // pacing of retries
     }

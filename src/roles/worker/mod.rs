@@ -27,6 +27,7 @@ use super::connect::Addresses;
 use super::shutdown::{Signals, print_ready};
 use crate::bus::{
     ClaimSettings, ClaimedJob, Claims, Flow, JetStreamCancelRequests, JetStreamDelivery, JetStreamFeed, Nats,
+    QueueMonitor,
 };
 use crate::config::Config;
 use crate::engine::delivery::dispatch::Dispatcher;
@@ -211,8 +212,10 @@ impl<I: Intake> Worker<I> {
         let (timeline, timelines) = (self.timeline.clone(), self.timeline.subscribe());
         let retention = self.config.retention.beyond(self.config.dedupe.cooldown);
         let sweeper = Sweeper::new(&self.shared, self.config.worker.sweep_interval, retention);
-        let link = nats.clone();
-        let probes = Probes { shared: shared(), broker: move || link.connection_state().connected, state };
+        let (link, monitor) = (nats.clone(), QueueMonitor::new(nats));
+        let available = monitor.available();
+        let broker = move || link.connection_state().connected && *available.borrow();
+        let probes = Probes { shared: shared(), broker, state };
         let applier = StateApplier { state: states.clone(), timeline: timelines, flow, ready };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let announcer = Announcer { shared: shared(), version, state: states };
@@ -224,6 +227,7 @@ impl<I: Intake> Worker<I> {
         background.spawn("requests", |end| CancelListener(shared()).run(end));
         background.spawn("sweeper", |end| sweeper.run(end));
         background.spawn("probe", |end| probes.run(end));
+        background.spawn("queue monitor", |end| monitor.run(end));
         background.spawn("timeline probe", |end| {
             TimelineProbe { feed: Arc::clone(&self.dependencies.feed), state: timeline }.run(end)
         });

@@ -6,8 +6,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::adapters::store::database::rights::Role;
+use crate::support::nats::NatsServer;
 use crate::support::process::Tarsy;
-use crate::support::system::TestSystem;
+use crate::support::system::{TestSystem, follow_on, publish_on};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// No process listens on this address.
@@ -193,4 +194,27 @@ async fn a_second_signal_releases_during_a_call_and_the_exit_code_is_0() {
     timeline.finish().await;
     waiting.open().await;
     system.assert_invariants(session, &timeline.seen).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_goes_to_the_servers_that_its_file_names_meanwhile() {
+    let mut system = TestSystem::start(&[]).await;
+    let (second, directory) = (NatsServer::start().await, tempfile::tempdir().unwrap());
+    let file = directory.path().join("servers").display().to_string();
+    std::fs::write(&file, system.nats.url()).unwrap();
+    let (env, second_url) = (system.env(system.database.url()), second.url());
+    let with = |variable: &'static str, value| [&env.each()[1..], &[(variable, value)][..]].concat();
+    let mut migrate = Tarsy::spawn("migrate", &["migrate"], &with("NATS_URL", &second_url));
+    assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
+    let mut worker = Tarsy::spawn("w1", &["worker", "--listen", "127.0.0.1:0"], &with("NATS_URL_FILE", &file));
+    worker.ready().await;
+
+    std::fs::write(&file, "nats://a,,b").unwrap();
+    worker.logged("nats servers not replaced: the file is faulty").await;
+    std::fs::write(&file, format!("{second_url}\n")).unwrap();
+    worker.logged("nats servers read again").await;
+    system.nats.kill();
+    let session = publish_on(&second_url).await;
+    follow_on(&second_url, session).await.finish().await;
+    assert!(worker.log().contains("nats is unavailable"));
 }

@@ -1,11 +1,13 @@
 //! A nats-server of its own for each test.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "helpers of tests fail the test")]
 
+pub(crate) mod cluster;
 pub(crate) mod jwt;
 
+pub(crate) use cluster::NatsCluster;
+
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -14,8 +16,11 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 const READY_WITHIN: Duration = Duration::from_secs(20);
-/// An election takes seconds, and several of them when the disk is busy.
-const LEADER_WITHIN: Duration = Duration::from_secs(60);
+/// Lame-duck mode waits for its clients.
+const ENDED_WITHIN: Duration = Duration::from_secs(60);
+const TRIES: u32 = 20;
+/// Between two tries to start a server whose port is taken for a moment.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
 
 /// A server process with a store directory of its own. Dropping it kills the process and removes the directory.
 #[derive(Debug)]
@@ -23,6 +28,7 @@ pub(crate) struct NatsServer {
     directory: TempDir,
     settings: String,
     port: u16,
+    program: PathBuf,
     process: Option<Child>,
 }
 
@@ -39,10 +45,17 @@ impl NatsServer {
 
     /// Starts a server on a port that stays reserved while it is down; 0 for any free one.
     pub(crate) async fn start_on(port: u16, settings: &str) -> Self {
-        let directory = tempfile::Builder::new().prefix("tarsy-test-nats-").tempdir().expect("a directory");
-        let mut server = Self { directory, settings: settings.to_owned(), port, process: None };
+        let mut server = Self::stopped(port, settings);
         server.launch().await;
         server
+    }
+
+    /// A server that does not run yet.
+    fn stopped(port: u16, settings: &str) -> Self {
+        let program =
+            std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
+        let directory = tempfile::Builder::new().prefix("tarsy-test-nats-").tempdir().expect("a directory");
+        Self { directory, settings: settings.to_owned(), port, program: program.into(), process: None }
     }
 
     /// The URL for clients.
@@ -84,9 +97,27 @@ impl NatsServer {
         self.restart().await;
     }
 
+    /// Returns when the process has ended by itself.
+    pub(crate) async fn ended(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        let ended = tokio::task::spawn_blocking(move || process.wait());
+        let status = tokio::time::timeout(ENDED_WITHIN, ended).await.expect("nats-server ended in time");
+        status.expect("the waiting thread").expect("its status");
+    }
+
+    /// Starts the server, again if its port is taken.
     async fn launch(&mut self) {
-        let binary =
-            std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
+        for _ in 1..TRIES {
+            if self.try_launch().await {
+                return;
+            }
+            tokio::time::sleep(RETRY_DELAY).await; // pacing of tries
+        }
+        assert!(self.try_launch().await, "nats-server ended: its last words are above");
+    }
+
+    /// Whether the server has started.
+    async fn try_launch(&mut self) -> bool {
         let config = self.directory.path().join("nats.conf");
         // Port -1 is a free one, chosen by the server.
         let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
@@ -98,60 +129,25 @@ impl NatsServer {
         );
         std::fs::write(&config, text).expect("the configuration can be written");
 
-        let mut process = killed_with_this_process(Path::new(&binary))
+        let mut process = killed_with_this_process(&self.program)
             .arg("--config")
             .arg(&config)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("nats-server at {}: {error}", binary.display()));
+            .unwrap_or_else(|error| panic!("nats-server at {}: {error}", self.program.display()));
         let log = process.stderr.take().expect("its log");
         self.process = Some(process);
         let (ready, became_ready) = oneshot::channel();
         std::thread::spawn(move || read_log(BufReader::new(log), ready));
         let waited = tokio::time::timeout(READY_WITHIN, became_ready).await;
-        self.port = waited.expect("nats-server was ready in time").unwrap_or_else(|_| panic!("nats-server ended"));
-    }
-}
-
-/// A cluster of three servers on loopback.
-#[derive(Debug)]
-pub(crate) struct NatsCluster {
-    servers: Vec<NatsServer>,
-}
-
-impl NatsCluster {
-    /// Starts the servers and waits until they have a leader.
-    pub(crate) async fn start() -> Self {
-        // All ports stay bound until the last one is known, so they differ.
-        let listeners: Vec<TcpListener> =
-            (0..3).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-        let ports: Vec<u16> = listeners.iter().map(|held| held.local_addr().expect("a port").port()).collect();
-        drop(listeners);
-        let routes: Vec<String> = ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
-        let routes = routes.join(", ");
-        let mut servers = Vec::new();
-        for (number, port) in ports.iter().enumerate() {
-            let cluster = format!("name: tarsy-test, listen: \"127.0.0.1:{port}\", routes: [{routes}]");
-            servers.push(NatsServer::start_with(&format!("server_name: n{number}\ncluster {{ {cluster} }}")).await);
-        }
-        let cluster = Self { servers };
-        let client = async_nats::connect(cluster.url()).await.expect("a connection");
-        let jetstream = async_nats::jetstream::new(client);
-        let led = async {
-            // The server answers with an error until there is a leader.
-            while jetstream.query_account().await.is_err() {
-                tokio::task::yield_now().await;
-            }
+        let Ok(port) = waited.expect("nats-server was ready in time") else {
+            self.kill();
+            return false;
         };
-        tokio::time::timeout(LEADER_WITHIN, led).await.expect("the servers found a leader in time");
-        cluster
-    }
-
-    /// The URL of the first server.
-    pub(crate) fn url(&self) -> String {
-        self.servers[0].url()
+        self.port = port;
+        true
     }
 }
 

@@ -23,7 +23,9 @@ pub(crate) type Timelines = BTreeMap<SessionId, Vec<TimelineEvent>>;
 impl TestSystem {
     /// A plain JetStream client.
     pub(crate) async fn jetstream(&self) -> Context {
-        jetstream::new(async_nats::connect(self.nats.url()).await.unwrap())
+        let urls = self.nats_url();
+        let servers: Vec<async_nats::ServerAddr> = urls.split(',').map(|url| url.parse().unwrap()).collect();
+        jetstream::new(async_nats::connect(servers.as_slice()).await.unwrap())
     }
 
     /// All events on the timeline stream.

@@ -55,6 +55,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) database: Option<TestDatabase>,
     /// The program that makes schema and streams, instead of this version.
     pub(crate) migrator: Option<&'a Path>,
+    /// The servers of a cluster to use instead of the system's own NATS, separated by commas.
+    pub(crate) nats_url: Option<String>,
 }
 
 impl Default for Setup<'_> {
@@ -75,6 +77,7 @@ impl Default for Setup<'_> {
             transcript: None,
             database: None,
             migrator: None,
+            nats_url: None,
         }
     }
 }
@@ -86,6 +89,7 @@ pub(crate) struct TestSystem {
     pub(crate) gates: Gatekeeper,
     pub(crate) llm: Tarsy,
     llm_addr: String,
+    nats_url: Option<String>,
     directory: tempfile::TempDir,
 }
 
@@ -107,6 +111,7 @@ impl TestSystem {
         let mut system = Self {
             llm: Tarsy::spawn("nobody", &["config", "example"], &[]),
             llm_addr: String::new(),
+            nats_url: setup.nats_url.take(),
             nats,
             database,
             gates,
@@ -198,7 +203,7 @@ impl TestSystem {
 
     pub(crate) fn env(&self, database_url: &str) -> Env {
         Env([
-            ("NATS_URL", self.nats.url()),
+            ("NATS_URL", self.nats_url()),
             ("DATABASE_URL", database_url.to_owned()),
             ("TARSY_LLM_ADDR", self.llm_addr.clone()),
             ("TARSY_CONFIG", self.file("tarsy.yaml").display().to_string()),
@@ -207,22 +212,27 @@ impl TestSystem {
 
     /// A separate connection of the test.
     pub(crate) async fn connect(&self) -> Nats {
-        connect(&self.nats.url()).await
+        connect(&self.nats_url()).await
+    }
+
+    /// Changes over to other servers, for commands and checks from now on.
+    pub(crate) fn use_broker(&mut self, url: String) {
+        self.nats_url = Some(url);
+    }
+
+    /// The server, or the servers of the cluster.
+    pub(crate) fn nats_url(&self) -> String {
+        self.nats_url.clone().unwrap_or_else(|| self.nats.url())
     }
 
     /// Publishes the drill's alert; returns the id of its session.
     pub(crate) async fn publish(&self) -> SessionId {
-        let session = SessionId(Uuid::now_v7());
-        let body = tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes().to_vec();
-        let headers = serde_json::json!({SESSION_ID: session.to_string()});
-        let alert = NewAlert { priority: Priority::Critical, suffix: None, body, headers };
-        self.connect().await.publish_alert(alert).await.unwrap();
-        session
+        publish_on(&self.nats_url()).await
     }
 
     /// Follows a session on the stream alone, from the first event on.
     pub(crate) async fn follow(&self, session: SessionId) -> Timeline {
-        follow_on(&self.nats.url(), session).await
+        follow_on(&self.nats_url(), session).await
     }
 
     /// The number of requests for each model call, by its index.
@@ -299,6 +309,16 @@ impl TestSystem {
             assert_eq!(self.database.number(&sql), 0, "{what}");
         }
     }
+}
+
+/// Publishes the drill's alert to this broker; returns the id of its session.
+pub(crate) async fn publish_on(url: &str) -> SessionId {
+    let session = SessionId(Uuid::now_v7());
+    let body = tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes().to_vec();
+    let headers = serde_json::json!({SESSION_ID: session.to_string()});
+    let alert = NewAlert { priority: Priority::Critical, suffix: None, body, headers };
+    connect(url).await.publish_alert(alert).await.unwrap();
+    session
 }
 
 async fn connect(url: &str) -> Nats {

@@ -19,7 +19,8 @@ use crate::bus::names::Priority;
 use crate::bus::stream::pull::PullReply;
 use crate::engine::backoff::Backoff;
 
-const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5) };
+/// Short at its longest, because a leader may be lost again a few seconds after it was elected.
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), max: Duration::from_secs(2) };
 
 pub(super) struct Claimer {
     nats: Nats,

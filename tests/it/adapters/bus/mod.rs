@@ -15,6 +15,7 @@ mod feed;
 mod follow;
 mod follow_all;
 mod logins;
+mod placement;
 mod position;
 mod presence;
 mod queue;

@@ -285,8 +285,8 @@ async fn a_field_that_cannot_be_changed_is_an_error_that_names_the_stream() {
     let (client, jetstream) = outsider(&server).await;
     let info = request_api(&client, "STREAM.INFO.TARSY_TIMELINE".into(), &json!({})).await.unwrap();
     jetstream.delete_stream("TARSY_TIMELINE").await.unwrap();
-    let memory = edited(&info["config"], &json!({"storage": "memory"}));
-    request_api(&client, "STREAM.CREATE.TARSY_TIMELINE".into(), &memory).await.unwrap();
+    let queue = edited(&info["config"], &json!({"retention": "workqueue"}));
+    request_api(&client, "STREAM.CREATE.TARSY_TIMELINE".into(), &queue).await.unwrap();
     let message = nats.ensure_topology(&TopologySettings::default()).await.unwrap_err().to_string();
     assert!(message.starts_with("TARSY_TIMELINE: cannot update: "), "{message}");
 }

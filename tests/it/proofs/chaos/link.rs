@@ -14,7 +14,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 
 /// What the proxy does with the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// Bytes pass unchanged.
     Open,
     /// Connections are reset, also new ones.
@@ -30,7 +30,7 @@ pub(super) enum Mode {
 
 /// A proxy on its own port; dropping the value ends it and its connections.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     port: u16,
     mode: watch::Sender<Mode>,
     _accepting: JoinSet<()>,
@@ -38,7 +38,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Forwards connections to a port of this machine.
-    pub(super) async fn to(server: u16) -> Self {
+    pub(crate) async fn to(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (mode, seen) = watch::channel(Mode::Open);
@@ -47,11 +47,11 @@ impl Link {
         Self { port, mode, _accepting: accepting }
     }
 
-    pub(super) fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    pub(super) fn set(&self, mode: Mode) {
+    pub(crate) fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
     }
 }

@@ -9,7 +9,7 @@ mod checker;
 mod facts;
 mod faults;
 mod history;
-mod link;
+pub(crate) mod link;
 mod load;
 mod observer;
 mod plan;

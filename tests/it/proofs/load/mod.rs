@@ -1,6 +1,7 @@
 //! Many investigations in parallel, during restarts, outages and bursts of alerts, with figures. The suite runs short
 //! versions; each file names the environment variable that makes its tests long.
 
+mod brokers;
 mod burst;
 mod outages;
 mod rollout;
