@@ -32,8 +32,8 @@ use crate::store::Secrets;
 use values::{drill, duration};
 
 pub use checks::{
-    CompletionsArgs, Controller, DoctorArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs, InspectStreamArgs,
-    JsonArgs, ModelsArgs,
+    CompletionsArgs, Controller, DoctorArgs, HealthArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs,
+    InspectStreamArgs, JsonArgs, ModelsArgs,
 };
 pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
@@ -149,6 +149,8 @@ pub enum Command {
     Config(ConfigCommand),
     /// Check everything that tarsy needs, one line each; exit code 1 if something fails
     Doctor(DoctorArgs),
+    /// Ask a role of this machine whether it takes work; exit code 1 if it does not
+    Health(HealthArgs),
     /// List the configured models, and whether each can be called
     Models(ModelsArgs),
     /// List the tools of the MCP servers with the reason why each is offered, or call one

@@ -1,5 +1,6 @@
 //! Arguments of the commands that inspect a system or an input without changing anything.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +29,17 @@ pub struct DoctorArgs {
     /// For programs: one JSON object a check
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `health`.
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HealthArgs {
+    /// Address of metrics and health of the role
+    #[arg(value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
+    pub address: SocketAddr,
+    /// How long the role may take for its answer
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "2s")]
+    pub timeout: Duration,
 }
 
 /// Arguments of `models`.

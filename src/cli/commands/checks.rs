@@ -1,13 +1,17 @@
-//! `tarsy doctor` and `tarsy completions`.
+//! `tarsy doctor`, `tarsy health` and `tarsy completions`.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::CommandFactory as _;
 use futures_util::StreamExt as _;
+use reqwest::{Client, StatusCode};
 
 use super::addresses;
 use super::output::{json_line, print};
-use crate::cli::args::{Cli, CompletionsArgs, DoctorArgs, GlobalArgs};
+use crate::cli::args::{Cli, CompletionsArgs, DoctorArgs, GlobalArgs, HealthArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::view::TerminalEnv;
@@ -34,6 +38,22 @@ pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Res
     }
     let failed = found.iter().any(|check| check.verdict == doctor::Verdict::Fail);
     Ok(if failed { Exit::Failed } else { Exit::Done })
+}
+
+/// Asks `/readyz`, for a container without a shell and without an HTTP client.
+pub(super) async fn health(args: HealthArgs) -> anyhow::Result<Exit> {
+    let HealthArgs { address, timeout } = args;
+    let (status, body) = readiness(address, timeout).await.with_context(|| format!("no answer of {address}"))?;
+    print(&[body.trim_end().to_owned()])?;
+    Ok(if status.is_success() { Exit::Done } else { Exit::Failed })
+}
+
+async fn readiness(address: SocketAddr, timeout: Duration) -> reqwest::Result<(StatusCode, String)> {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    // The role is on this machine: neither a proxy nor certificate authorities are needed.
+    let client = Client::builder().no_proxy().tls_certs_only([]).timeout(timeout).build()?;
+    let answer = client.get(format!("http://{address}/readyz")).send().await?;
+    Ok((answer.status(), answer.text().await?))
 }
 
 pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {

@@ -70,6 +70,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Init(args) => init::run(&global, args).await,
         Command::Config(command) => config::run(&global, command),
         Command::Doctor(args) => checks::doctor(&global, args).await,
+        Command::Health(args) => checks::health(args).await,
         Command::Models(args) => models::run(&global, args).await,
         Command::Tools(args) => tools::run(&global, args).await,
         Command::Inspect(command) => inspect::run(&global, command),

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 30] = [
     &["worker"],
     &["llm-service"],
     &["receive"],
@@ -28,6 +28,7 @@ const COMMANDS: [&[&str]; 29] = [
     &["dead-letters", "retry"],
     &["dead-letters", "drop"],
     &["doctor"],
+    &["health"],
     &["tools"],
     &["inspect", "alert"],
     &["inspect", "reply"],
