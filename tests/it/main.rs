@@ -12,6 +12,7 @@
 
 mod adapters;
 mod chart;
+mod image;
 mod interfaces;
 mod lifecycle;
 mod faults;

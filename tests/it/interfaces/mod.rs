@@ -1,5 +1,6 @@
 //! The interfaces of the program: configuration, commands, HTTP receiver, drills and a client in another language.
 
+mod compose;
 mod config;
 mod init;
 pub(crate) mod commands;
