@@ -1,10 +1,12 @@
 //! The engine: drives the core over ports. It owns the loop, time and tasks; it knows no database and no broker.
 //!
 //! An alert passes through `delivery`, gets a plan from `plan`, and becomes a session that `run` brings to its end.
-//! `worker` has the tasks beside the sessions. Everything else in the world is behind `ports`.
+//! `worker` has the tasks beside the sessions, `trace` the spans of an investigation. Everything else in the world is
+//! behind `ports`.
 
 pub mod ports;
 pub mod world;
+pub mod trace;
 pub mod backoff;
 pub(crate) mod mutex;
 pub mod delivery;

@@ -7,6 +7,7 @@
 //! a finished investigation.
 
 pub mod ids;
+pub mod trace_context;
 pub mod alert;
 pub mod visible;
 pub mod intake;

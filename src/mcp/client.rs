@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, RequestParamsMeta as _};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -43,6 +43,7 @@ use self::tool_cache::CachedServer;
 use super::Error;
 use crate::config::server_name_fault;
 use crate::engine::ports::{Lease, Listing, ToolReply, ToolRequest, Tools, Unavailable};
+use crate::engine::trace;
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::ToolSpec;
 
@@ -148,7 +149,11 @@ impl Servers {
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
         let arguments = serde_json::from_str::<JsonObject>(arguments)
             .map_err(|error| Unsent::Refused(format!("the arguments are not a JSON object: {error}")))?;
-        Ok((server, CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)))
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        if let Some(context) = trace::outgoing() {
+            params.set_traceparent(&context.to_string());
+        }
+        Ok((server, params))
     }
 
     /// Compares the arguments with the schema that the model has seen.

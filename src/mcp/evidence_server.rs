@@ -84,14 +84,20 @@ impl ServerHandler for EvidenceServer {
         let arguments = request.arguments.unwrap_or_default();
         tokio::select! {
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
-            result = self.call(&request.name, arguments) => Ok(result?.into()),
+            result = self.call(&request.name, arguments, context.meta.get_traceparent()) => Ok(result?.into()),
         }
     }
 }
 
 impl EvidenceServer {
-    async fn call(&self, name: &str, arguments: Map<String, Value>) -> Result<CallToolResult, ErrorData> {
-        self.record(name, &arguments).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        trace: Option<&str>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let line = json!({"tool": name, "arguments": arguments, "traceparent": trace});
+        self.record(&line).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let Some(tool) = self.evidence.tool(name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None));
         };
@@ -109,11 +115,11 @@ impl EvidenceServer {
     }
 
     /// Writes the line at once, because several servers may share the file.
-    async fn record(&self, tool: &str, arguments: &Map<String, Value>) -> std::io::Result<()> {
+    async fn record(&self, line: &Value) -> std::io::Result<()> {
         let Some(path) = &self.calls_file else {
             return Ok(());
         };
-        let line = format!("{}\n", json!({"tool": tool, "arguments": arguments}));
+        let line = format!("{line}\n");
         let mut file = tokio::fs::OpenOptions::new().create(true).append(true).open(path).await?;
         file.write_all(line.as_bytes()).await?;
         file.flush().await

@@ -7,14 +7,18 @@ use std::time::Duration;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{HeaderMap, Request, Response};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::request::{Endpoint, read};
 use super::response::response;
 use super::{Queue, Settings};
+use crate::engine::trace::{self, servers};
+use crate::investigation::intake::headers::TRACEPARENT;
+use crate::investigation::trace_context::TraceContext;
 use crate::listener::http;
 
 /// Longer than a body and the queue may take together.
@@ -74,9 +78,14 @@ struct Receiver<Q> {
 }
 
 impl<Q: Queue> Receiver<Q> {
-    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let began = Instant::now();
-        let endpoint = Endpoint::of_path(request.uri().path());
+    /// The trace of the client, if the operator trusts that header. An invalid context counts as none.
+    fn parent(&self, headers: &HeaderMap) -> Option<TraceContext> {
+        let is_trusted = self.settings.headers.forwarded.contains(&TRACEPARENT);
+        let value = headers.get(TRACEPARENT).filter(|_| is_trusted)?;
+        TraceContext::parse(value.to_str().ok()?)
+    }
+
+    async fn answer(&self, endpoint: Option<Endpoint>, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (outcome, ignored_headers) = match read(&self.settings, endpoint, request).await {
             Ok(alert) => {
                 let ignored_headers = alert.ignored_headers.clone();
@@ -84,8 +93,19 @@ impl<Q: Queue> Receiver<Q> {
             }
             Err(rejection) => (Err(rejection), Vec::new()),
         };
-        let response = response(outcome, &ignored_headers);
+        response(outcome, &ignored_headers)
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let began = Instant::now();
+        let endpoint = Endpoint::of_path(request.uri().path());
         let path = endpoint.map_or("other", Endpoint::as_str);
+        let span = servers::receive(path, self.parent(request.headers()));
+        let response = self.answer(endpoint, request).instrument(span.clone()).await;
+        span.record("http.response.status_code", response.status().as_u16());
+        if response.status().is_server_error() {
+            trace::fail(&span, response.status().as_str());
+        }
         let code = match response.status().as_u16() {
             ..400 => "2xx",
             400..500 => "4xx",

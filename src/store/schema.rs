@@ -52,6 +52,7 @@ diesel::table! {
         parent_id -> Nullable<Uuid>,
         joined_alerts -> Int4,
         resolved_alerts -> Int4,
+        traceparent -> Nullable<Text>,
     }
 }
 

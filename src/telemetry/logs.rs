@@ -1,18 +1,26 @@
-//! Logs on standard error: text or one JSON object per line, without secrets.
+//! Logs on standard error: text or one JSON object per line, without secrets. A line that belongs to a session has the
+//! ids of session, execution and trace.
 //!
 //! One line is one event, because control characters in fields are escaped. The mask is applied to each finished line,
 //! so no call of a log macro can forget it.
 
 mod masked;
+mod lines;
 
 use std::io;
 
+use tracing::level_filters::LevelFilter;
+use tracing::subscriber::Interest;
+use tracing::{Metadata, Subscriber};
 use tracing_subscriber::Layer as _;
-use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::{MakeWriter, format};
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::{Context, Filter, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use self::lines::{Lines, NoFields};
+use super::traces::Recorder;
+use crate::engine::trace::TARGET;
 
 /// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,35 +44,60 @@ pub enum Error {
     Installed(#[from] tracing_subscriber::util::TryInitError),
 }
 
+pub(super) use masked::current_mask;
 pub use masked::hide;
 
-/// Sends the logs of this process to standard error. `levels` is a level (`info`) or a list (`tarsy=debug,info`).
+/// Sends the logs of this process to standard error. `levels` is a level (`info`) or a list (`tarsy=debug,info`). The
+/// recorder gives the spans of traces their ids, whatever the levels are.
 ///
 /// # Errors
 ///
 /// When `levels` cannot be parsed, or the process has a subscriber already.
-pub fn install(levels: &str, format: Format) -> Result<(), Error> {
-    subscriber(levels, format, io::stderr)?.try_init().map_err(Error::from)
+pub fn install(levels: &str, format: Format, recorder: Recorder) -> Result<(), Error> {
+    subscriber(levels, format, Outputs { writer: io::stderr, recorder })?.try_init().map_err(Error::from)
 }
 
-fn subscriber<W>(levels: &str, format: Format, writer: W) -> Result<impl tracing::Subscriber + Send + Sync, Error>
+/// Where lines and spans go.
+struct Outputs<W> {
+    writer: W,
+    recorder: Recorder,
+}
+
+fn subscriber<W>(levels: &str, format: Format, outputs: Outputs<W>) -> Result<impl Subscriber + Send + Sync, Error>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
     let targets: Targets =
         levels.trim().parse().map_err(|source| Error::Levels { levels: levels.to_owned(), source })?;
-    let lines = tracing_subscriber::fmt::layer().with_writer(masked::Masked { inner: writer, format });
-    let layer = match format {
-        Format::Text { ansi } => {
-            let field = format::debug_fn(|writer, field, value| match field.name() {
-                "message" => writer.write_str(&one_line(&format!("{value:?}"))),
-                name => write!(writer, "{name}={}", one_line(&format!("{value:?}"))),
-            });
-            lines.with_ansi(ansi).fmt_fields(field.delimited(" ")).boxed()
-        }
-        Format::Json => lines.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed(),
-    };
-    Ok(tracing_subscriber::registry().with(layer.with_filter(targets)))
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(masked::Masked { inner: outputs.writer, format })
+        .event_format(Lines(format))
+        .fmt_fields(NoFields);
+    let spans = Targets::new().with_target(TARGET, LevelFilter::INFO);
+    Ok(tracing_subscriber::registry()
+        .with(outputs.recorder.with_filter(spans))
+        .with(lines.with_filter(EventLevels(targets))))
+}
+
+/// The levels of events. The spans of traces are enabled at every level, because lines have their ids.
+struct EventLevels(Targets);
+
+fn is_of_trace(metadata: &Metadata<'_>) -> bool {
+    metadata.is_span() && metadata.target() == TARGET
+}
+
+impl<S> Filter<S> for EventLevels {
+    fn enabled(&self, metadata: &Metadata<'_>, context: &Context<'_, S>) -> bool {
+        is_of_trace(metadata) || Filter::enabled(&self.0, metadata, context)
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if is_of_trace(metadata) { Interest::always() } else { Filter::<S>::callsite_enabled(&self.0, metadata) }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Filter::<S>::max_level_hint(&self.0).map(|levels| levels.max(LevelFilter::INFO))
+    }
 }
 
 /// The text with every control character and every mark that changes the writing direction escaped.
@@ -100,7 +133,8 @@ mod tests {
     fn logged(levels: &str, format: Format, work: impl FnOnce()) -> String {
         let written = Written::default();
         let target = written.clone();
-        let subscriber = subscriber(levels, format, move || target.clone()).unwrap();
+        let outputs = Outputs { writer: move || target.clone(), recorder: Recorder::default() };
+        let subscriber = subscriber(levels, format, outputs).unwrap();
         tracing::subscriber::with_default(subscriber, work);
         String::from_utf8(written.0.lock().unwrap().clone()).unwrap()
     }
@@ -117,16 +151,39 @@ mod tests {
     }
 
     #[test]
-    fn a_json_line_carries_its_fields_and_those_of_its_span() {
-        let text = logged("info", Format::Json, || {
-            let span = tracing::info_span!("session", session_id = "a41c9e02");
-            span.in_scope(|| tracing::warn!(iteration = 2, "model call failed"));
+    fn a_line_has_its_fields_and_the_ids_of_its_session_and_trace() {
+        let work = || {
+            let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+            let session =
+                tracing::info_span!(target: TARGET, "process", session_id = "a41c9e02", trace.parent = parent);
+            session.in_scope(|| {
+                tracing::warn!(session_id = "own", "its own id precedes that of its span");
+                let execution = tracing::info_span!(target: TARGET, "agent", execution_id = "e1", ignored = "x");
+                execution.in_scope(|| tracing::warn!(iteration = 2, provider = "p 1", "model call failed"));
+            });
+            tracing::warn!("outside");
+        };
+        // The spans count although the level of lines is above theirs.
+        let text = logged("warn", Format::Json, work);
+        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let [own, inside, outside] = lines.as_slice() else { panic!("{text}") };
+        assert_eq!(own["session_id"], "own");
+        assert!(outside.get("trace_id").is_none() && outside.get("session_id").is_none(), "{outside}");
+        let mut inside = inside.clone();
+        assert!(inside.as_object_mut().unwrap().remove("timestamp").is_some());
+        let expected = serde_json::json!({
+            "level": "WARN", "target": "tarsy::telemetry::logs::tests", "message": "model call failed", "iteration": 2,
+            "provider": "p 1", "session_id": "a41c9e02", "execution_id": "e1",
+            "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "span_id": "00f067aa0ba902b7",
         });
-        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(line["level"], "WARN");
-        assert_eq!(line["message"], "model call failed");
-        assert_eq!(line["iteration"], 2);
-        assert_eq!(line["span"]["session_id"], "a41c9e02");
+        assert_eq!(inside, expected);
+        let text = logged("warn", Format::Text { ansi: false }, work);
+        let line = text.lines().nth(1).unwrap();
+        let ids =
+            "session_id=a41c9e02 execution_id=e1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7";
+        let shown =
+            format!(" WARN tarsy::telemetry::logs::tests: model call failed iteration=2 provider=\"p 1\" {ids}");
+        assert!(line.ends_with(&shown), "{line}");
     }
 
     #[test]
@@ -148,7 +205,7 @@ mod tests {
         let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
         for format in [Format::Text { ansi: false }, Format::Text { ansi: true }, Format::Json] {
             let text = logged("info", format, || {
-                let span = tracing::info_span!("session", session_id = token);
+                let span = tracing::info_span!(target: TARGET, "session", session_id = token);
                 span.in_scope(|| {
                     tracing::warn!(field = token, shown = %token, error = "password=hunter2-hunter2", "of {token}");
                 });
@@ -164,7 +221,8 @@ mod tests {
 
     #[test]
     fn an_invalid_level_is_named_in_the_error() {
-        let error = subscriber("tarsy=loud", Format::Json, io::sink).err().unwrap();
+        let outputs = Outputs { writer: io::sink, recorder: Recorder::default() };
+        let error = subscriber("tarsy=loud", Format::Json, outputs).err().unwrap();
         assert!(error.to_string().starts_with("log level \"tarsy=loud\" is not understood"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Observability of a role: metrics, probes and logs.
+//! Observability of a role: metrics, probes, logs and traces.
 //!
 //! The other rings only call the macros of `metrics` and `tracing`; this one records, exports and writes. It knows
 //! nothing of sessions, databases or brokers.
@@ -10,3 +10,4 @@ mod process;
 pub mod http;
 pub mod serving;
 pub mod logs;
+pub mod traces;

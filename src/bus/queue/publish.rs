@@ -8,12 +8,14 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
-use crate::bus::headers;
+use crate::bus::headers::{self, TRACEPARENT};
 use crate::bus::names::{ALERTS, MessageKind, Priority, SubjectSuffix};
 use crate::engine::backoff::Backoff;
+use crate::engine::trace::{self, messaging};
 
 /// How long a publish waits for a leader. NATS elects one 4 s to 9 s after the last one was lost.
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(12);
@@ -67,8 +69,16 @@ impl Nats {
     async fn publish_as(&self, kind: MessageKind, message: NewAlert) -> Result<Published, Error> {
         let subject = message.priority.subject(kind);
         let subject = message.suffix.map_or_else(|| subject.clone(), |suffix| format!("{subject}.{suffix}"));
-        let headers = headers::for_copy(&message.headers)?;
-        self.enqueue(subject, headers, message.body).await
+        let mut headers = headers::for_copy(&message.headers)?;
+        let span = messaging::publish(&subject, &message.headers);
+        if let Some(context) = span.in_scope(trace::outgoing) {
+            headers::insert(&mut headers, TRACEPARENT, &context.to_string())?;
+        }
+        let published = self.enqueue(subject, headers, message.body).instrument(span.clone()).await;
+        if published.is_err() {
+            trace::fail(&span, "not_published");
+        }
+        published
     }
 
     /// Publishes a message on a subject of the queue. While a cluster elects a leader no server takes the message, which

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use super::deltas;
 use super::divergence;
@@ -18,6 +19,7 @@ use crate::bus::connection::Nats;
 use crate::bus::dead_letters::publish;
 use crate::engine::backoff::Backoff;
 use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, Feed, Outbox};
+use crate::engine::trace;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
 
@@ -187,7 +189,8 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
         } else if sessions.len() < self.0.settings.max_sessions && !self.0.stop.is_cancelled() {
             let task = Arc::new(PublisherTask { notified: Notify::new(), stop: self.0.stop.child_token() });
             sessions.insert(session, Arc::clone(&task));
-            self.0.tasks.spawn(self.clone().publish(session, task));
+            let publishing = self.clone().publish(session, task).instrument(trace::beside(session));
+            self.0.tasks.spawn(publishing);
         } else {
             tracing::debug!(session_id = %session, "notification dropped: publisher limit reached");
         }

@@ -74,6 +74,31 @@ impl Command {
     pub fn is_role(&self) -> bool {
         matches!(self, Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_))
     }
+
+    /// The role in the name of the service that traces of this command belong to, empty for a command of people; `None`
+    /// if the command has no part in a trace.
+    pub fn traced_as(&self) -> Option<&'static str> {
+        match self {
+            Self::Worker(_) => Some("worker"),
+            Self::LlmService(_) => Some("llm-service"),
+            Self::Receive(_) => Some("receive"),
+            Self::Submit(_) | Self::Ask(_) => Some(""),
+            Self::EvidenceServer(_)
+            | Self::Migrate(_)
+            | Self::Prune(_)
+            | Self::Watch(_)
+            | Self::Sessions(_)
+            | Self::DeadLetters(_)
+            | Self::Drill(_)
+            | Self::Init(_)
+            | Self::Config(_)
+            | Self::Doctor(_)
+            | Self::Models(_)
+            | Self::Tools(_)
+            | Self::Inspect(_)
+            | Self::Completions(_) => None,
+        }
+    }
 }
 
 /// Arguments of `evidence-server`.

@@ -10,7 +10,7 @@ use super::database::Database;
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, sessions, submit};
-use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID};
+use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID, TRACEPARENT};
 use crate::cli::args::{AskArgs, GlobalArgs};
 use crate::cli::exit::Exit;
 use crate::investigation::alert::Severity;
@@ -29,7 +29,9 @@ pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Ex
     let parent = may_ask(&report)?;
     let nats = addresses(global).nats_for_command("ask").await?;
     let session = SessionId(Uuid::now_v7());
-    let headers = json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string(), CHAIN: args.chain});
+    let (parent_id, caller) = (parent.to_string(), submit::caller());
+    let headers =
+        json!({SESSION_ID: session.to_string(), PARENT_ID: parent_id, CHAIN: args.chain, TRACEPARENT: caller});
     let priority = args.priority.map_or_else(|| urgency(&report), Priority::from);
     let question = NewAlert { priority, suffix: Some(SUFFIX.parse()?), body, headers };
     let published = nats.publish_question(question).await?;

@@ -32,6 +32,7 @@ use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_cr
 use crate::roles::{credentials, secrets};
 use crate::store;
 use crate::telemetry::logs;
+use crate::telemetry::traces::{Settings, Traces};
 
 /// Runs a command to its end.
 ///
@@ -44,8 +45,23 @@ pub async fn run(cli: Cli) -> anyhow::Result<Exit> {
         LogFormat::Text => logs::Format::Text { ansi: io::stderr().is_terminal() },
         LogFormat::Json => logs::Format::Json,
     };
+    let traced = command.traced_as().map(|role| Settings::read(role, &process_env)).transpose();
+    let started = traced.and_then(|settings| Traces::start(settings.flatten()));
+    let (recorder, traces) = match started {
+        Ok(started) => started,
+        Err(faults) => {
+            write_error(&faults.to_string());
+            return Ok(Exit::BadConfiguration);
+        }
+    };
+    logs::install(&levels(global.log_level.unwrap_or(default)), format, recorder)?;
+    let outcome = Box::pin(perform(global, command)).await;
+    traces.flush().await;
+    outcome
+}
+
+async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
     let is_role = command.is_role();
-    logs::install(&levels(global.log_level.unwrap_or(default)), format)?;
     let global = match with_address_files(global) {
         Ok(global) => global,
         Err(faults) => {

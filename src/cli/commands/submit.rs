@@ -12,11 +12,18 @@ use super::addresses;
 use super::database::Database;
 use super::publish::PublishedSession;
 use super::watch::follow::Sources;
-use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID, Subject, SubjectSuffix};
+use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID, Subject, SubjectSuffix, TRACEPARENT};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
+use crate::config::process_env;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, normalise};
+use crate::investigation::trace_context::TraceContext;
+
+/// The trace of the program that runs the command, in the variable `TRACEPARENT`. An invalid one counts as none.
+pub(super) fn caller() -> Option<String> {
+    TraceContext::parse(&process_env("TRACEPARENT")?).map(|context| context.to_string())
+}
 
 pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result<Exit> {
     let body = read(&args.file)?;
@@ -25,7 +32,8 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
     let addresses = addresses(global);
     let nats = addresses.nats_for_command("submit").await?;
     // The id is chosen here, so that the session can be watched before a worker claims it.
-    let headers = json!({SESSION_ID: session.to_string(), FORCE: args.force.then_some("true")});
+    let force = args.force.then_some("true");
+    let headers = json!({SESSION_ID: session.to_string(), FORCE: force, TRACEPARENT: caller()});
     let priority = args.priority.map_or_else(|| severity_in(&body), Priority::from);
     let published = nats.publish_alert(NewAlert { priority, suffix: args.suffix, body, headers }).await?;
     // Without a database the timeline comes from the stream alone.

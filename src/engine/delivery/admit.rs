@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::acknowledgement::jittered;
@@ -18,6 +19,7 @@ use crate::engine::ports::{
     Claimed, DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned,
     PrepareError, PreparedAlert, Received, Refusal, Sessions, StoreError,
 };
+use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::ids::SessionId;
@@ -216,7 +218,7 @@ impl<W: World> Shared<W> {
         id: SessionId,
         step: impl Future<Output = Result<T, PrepareError>> + Send + 'static,
     ) -> Result<T, Failure> {
-        let step = AbortOnDropHandle::new(tokio::spawn(step));
+        let step = AbortOnDropHandle::new(tokio::spawn(step.in_current_span()));
         let done = tokio::select! {
             biased;
             () = self.shutdown.drain.cancelled() => return Err(Failure::Broken(Admission::Retry(Duration::ZERO))),
@@ -238,8 +240,10 @@ impl<W: World> Shared<W> {
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
         let PreparedAlert { alert, force, retry_of, thread } = prepared;
         let Planned { plan, started, awaited_servers: _ } = planned;
+        let span = trace::claim();
         let request = OpenRequest {
             alert_id: id,
+            trace: trace::linkable(&span),
             alert,
             plan,
             worker: self.settings.worker,
@@ -254,7 +258,10 @@ impl<W: World> Shared<W> {
             parent: thread.map(|thread| thread.root),
         };
         let asked_at = Instant::now();
-        let opened = self.ports.sessions.open(request).await?;
+        let opened = self.ports.sessions.open(request).instrument(span.clone()).await?;
+        if matches!(opened, Opened::Session(_)) {
+            trace::taken(&span);
+        }
         Ok(self.opened(id, opened, asked_at))
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::admit::Admission;
@@ -14,6 +15,7 @@ use super::attempt::Attempt;
 use super::settle::SettleError;
 use crate::engine::ports::{Claim, ClaimRequest, DeadReason, Disposition, Job, Refusal, Sessions};
 use crate::engine::run::instruments;
+use crate::engine::trace::{self, messaging};
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 
@@ -35,6 +37,11 @@ impl<W: World> Dispatcher<W> {
     /// Brings one message to its acknowledgement, or to the settler, which acknowledges it when every event is on the
     /// stream. Runs in a task of its own: the future may be dropped, but then the message waits for its ack deadline.
     pub async fn handle(&self, job: Job<W::Delivery>) {
+        let span = messaging::process(&job.received);
+        self.acknowledge(job).instrument(span).await;
+    }
+
+    async fn acknowledge(&self, job: Job<W::Delivery>) {
         let (id, delivery) = (job.received.alert_id, Arc::clone(&job.delivery));
         let acknowledgement = self.0.place(job).await.unwrap_or_else(|error| {
             tracing::warn!(session_id = %id, "message returned to the queue: {error}");
@@ -92,17 +99,21 @@ impl<W: World> Shared<W> {
         if self.shutdown.drain.is_cancelled() {
             return Ok(Acknowledgement::Nak(Duration::ZERO));
         }
+        let span = trace::claim();
         let request = ClaimRequest {
+            trace: trace::linkable(&span),
             stream_sequence: Some(job.received.stream_sequence),
             outage_grace: self.outages.grace(self.lease()),
             ..self.claim_request()
         };
         let shared = self.runs.shared().await;
         let asked_at = Instant::now();
-        let claim = self.ports.sessions.claim(id, request).await?;
+        let claim = self.ports.sessions.claim(id, request).instrument(span.clone()).await?;
         drop(shared);
         match claim {
             Claim::Taken(claimed) => {
+                trace::taken(&span);
+                drop(span);
                 metrics::counter!("tarsy_sessions_resumed_total").increment(1);
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session taken over");
                 Ok(self.run(claimed, asked_at, delivery).await)

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::heartbeat::with_heartbeat;
@@ -79,7 +80,7 @@ impl<W: World> Settler<W> {
         }
         waiting.insert(id, Arc::clone(delivery));
         gauge(waiting.len());
-        self.tasks.spawn(Arc::clone(self).settle_and_acknowledge(id));
+        self.tasks.spawn(Arc::clone(self).settle_and_acknowledge(id).in_current_span());
         Acknowledgement::Skip
     }
 

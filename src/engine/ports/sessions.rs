@@ -16,6 +16,7 @@ use crate::investigation::alert::Alert;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::EventDraft;
+use crate::investigation::trace_context::TraceContext;
 
 /// Where an alert ended up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct OpenRequest {
     pub force: bool,
     /// The session that this one repeats.
     pub retry_of: Option<SessionId>,
+    /// The span of this claim; `None` if it is not recorded.
+    pub trace: Option<TraceContext>,
     /// The investigation that this alert is a question about. Such a session has no fingerprint and shows the question
     /// (the alert's text) in its second event.
     pub parent: Option<SessionId>,
@@ -108,6 +111,9 @@ pub struct Claimed {
     pub remaining: Duration,
     /// Deaths of workers at the present checkpoint, before this claim.
     pub attempts: u32,
+    /// The span of the claim before this one, or of the newest claim of the session that this one repeats or asks
+    /// about; `None` if that was not recorded.
+    pub previous: Option<TraceContext>,
     /// A person has asked to cancel the session.
     pub cancel_requested: bool,
 }
@@ -230,6 +236,8 @@ pub struct ClaimRequest {
     pub lease: Duration,
     /// The sequence of the message in the stream of alerts, for the sweeper.
     pub stream_sequence: Option<u64>,
+    /// The span of this claim; `None` if it is not recorded.
+    pub trace: Option<TraceContext>,
     /// The owner of a lease that expired less than this ago could not renew it, so its expiry counts as no death.
     pub outage_grace: Duration,
 }

@@ -12,6 +12,7 @@ use tokio::sync::SetOnce;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Span;
 
 use crate::engine::mutex::lock;
 use crate::engine::ports::StoreError;
@@ -103,11 +104,13 @@ pub struct Control {
     stop: Arc<SetOnce<StopReason>>,
     lost: CancellationToken,
     drain: CancellationToken,
+    asked_at: Instant,
     renewed: Arc<Mutex<Instant>>,
     renewal_timeout: Duration,
     steps: Arc<Mutex<Steps>>,
     progressed: Arc<AtomicBool>,
     resumed_after_death: Arc<AtomicBool>,
+    span: Span,
 }
 
 impl Control {
@@ -118,12 +121,24 @@ impl Control {
             stop: Arc::default(),
             lost: CancellationToken::new(),
             drain,
+            asked_at,
             renewed: Arc::new(Mutex::new(asked_at)),
             renewal_timeout,
             steps: Arc::default(),
             progressed: Arc::default(),
             resumed_after_death: Arc::default(),
+            span: Span::current(),
         }
+    }
+
+    /// The time since the lease was requested.
+    pub(crate) fn age(&self) -> Duration {
+        self.asked_at.elapsed()
+    }
+
+    /// The span in which the run began: for lines about it in tasks that serve all runs.
+    pub(crate) fn span(&self) -> &Span {
+        &self.span
     }
 
     /// Performs one step of the run. When the step exceeds its bound and a margin, the lease is not renewed any more.

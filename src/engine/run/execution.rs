@@ -1,6 +1,7 @@
 //! The loop of one execution, the same for every strategy: decide, perform, append, apply.
 
 mod commit;
+mod iteration;
 mod summaries;
 
 use std::sync::Arc;
@@ -8,7 +9,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, Utc};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
+use self::iteration::Iteration;
 use super::control::{Control, Interrupted, ReleaseReason};
 use super::deltas::Deltas;
 use super::performed::{Performed, millis};
@@ -17,6 +20,7 @@ use super::{instruments, model_retry, native};
 use crate::engine::ports::{
     ExecutionRecord, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest, ProviderFailure,
 };
+use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
 use crate::investigation::execution::decide::{Decision, ModelCall, Purpose, decide};
 use crate::investigation::execution::entry::{Answer, Entry, ToolCall};
@@ -40,10 +44,8 @@ pub(super) struct Execution<W: World> {
     state: State,
     /// Entries about commits that the store has lost; they are written after the opening.
     owed: Vec<Entry>,
-    /// A resume starts the iteration's time again.
-    iteration_began: Instant,
-    /// Whether an iteration is running whose duration has to be recorded.
-    measuring: bool,
+    /// The iteration that runs, or the last one.
+    iteration: Iteration,
     /// When the provider accepts the next call, after it has refused one.
     retry_at: Option<Instant>,
 }
@@ -80,18 +82,8 @@ impl<W: World> Execution<W> {
         let entries = ports.journal.entries(lease.session_id, id).await?;
         let state = State::replay(Arc::new(plan), context, entries);
         let owed = recovery::owed(&state, id, &recoveries);
-        Ok(Self {
-            ports,
-            lease,
-            control,
-            id,
-            checkpoint: execution.checkpoint,
-            state,
-            owed,
-            iteration_began: Instant::now(),
-            measuring: false,
-            retry_at: None,
-        })
+        let iteration = Iteration::resumed(&state);
+        Ok(Self { ports, lease, control, id, checkpoint: execution.checkpoint, state, owed, iteration, retry_at: None })
     }
 
     /// Runs until the end of the execution is committed.
@@ -110,23 +102,18 @@ impl<W: World> Execution<W> {
                 continue;
             }
             let decision = decide(&self.state);
-            self.measure(&decision);
+            // An iteration is over when the next decision belongs to no answer.
+            if matches!(decision, Decision::Done(_) | Decision::CallModel(_)) {
+                self.end_iteration();
+            }
+            let span = self.iteration.span();
             match decision {
                 Decision::Done(_) => return Ok(()),
-                Decision::Append(entries) => self.append(entries).await?,
+                Decision::Append(entries) => self.append(entries).instrument(span).await?,
                 Decision::CallModel(call) => self.call_model(call).await?,
-                Decision::RunTools(calls) => self.run_tools(calls).await?,
-                Decision::Summarise(long) => self.summarise(long).await?,
+                Decision::RunTools(calls) => self.run_tools(calls).instrument(span).await?,
+                Decision::Summarise(long) => self.summarise(long).instrument(span).await?,
             }
-        }
-    }
-
-    /// Records the duration of an iteration. It is over when the next decision belongs to no answer.
-    fn measure(&mut self, next: &Decision) {
-        let over = matches!(next, Decision::Done(_) | Decision::CallModel(_));
-        if over && std::mem::take(&mut self.measuring) {
-            let took = self.iteration_began.elapsed().as_secs_f64();
-            metrics::histogram!("tarsy_iteration_duration_seconds").record(took);
         }
     }
 
@@ -139,7 +126,13 @@ impl<W: World> Execution<W> {
             }
         }
         self.control.permit()?;
-        (self.iteration_began, self.measuring) = (Instant::now(), true);
+        self.iteration = Iteration::begun(&self.state, call.provider);
+        let span = self.iteration.span();
+        self.model_step(call).instrument(span).await
+    }
+
+    /// Calls the model and commits its answer.
+    async fn model_step(&mut self, call: ModelCall) -> Result<(), Interrupted> {
         let Some(reply) = self.reply(call).await? else { return Ok(()) };
         let requested = reply.answer.as_ref().err().and_then(model_retry::requested_delay);
         self.retry_at = requested.map(|delay| Instant::now() + delay);
@@ -179,7 +172,8 @@ impl<W: World> Execution<W> {
         };
         let (provider, asked_at) = (request.provider.clone(), Instant::now());
         let deltas = Deltas::new(&self.ports.feed, self.first_delta(), self.state.plan().strategy);
-        let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text));
+        let span = gen_ai::chat(&request);
+        let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text)).instrument(span.clone());
         let asked = self.control.within(timeout, tokio::time::timeout(timeout, asked));
         let answer = match self.control.unless_stopped(asked).await? {
             Some(Ok(answer)) => answer,
@@ -188,12 +182,13 @@ impl<W: World> Execution<W> {
         };
         let duration = asked_at.elapsed();
         instruments::model_call(&provider.name, &answer, duration);
+        gen_ai::answered(&span, &answer);
         Ok(Some(Reply { answer, provider, duration, has_begun: deltas.have_begun() }))
     }
 
     /// The time that is left of the iteration.
     fn remaining(&self) -> Duration {
-        self.iteration_timeout().saturating_sub(self.iteration_began.elapsed())
+        self.iteration_timeout().saturating_sub(self.iteration.began.elapsed())
     }
 
     fn first_delta(&self) -> Delta {

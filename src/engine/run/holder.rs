@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted, ReleaseReason};
 use super::instruments;
 use super::recovery::reconcile;
 use super::registry::RunHandle;
-use super::session::{LeasedSession, end_early};
+use super::session::{LeasedSession, SessionEnded, end_early};
 use crate::engine::delivery::acknowledgement::{Acknowledgement, jittered};
 use crate::engine::delivery::redelivery::Redelivery;
 use crate::engine::ports::{Claimed, Feed, Recovered, Sessions, StoreError, Tools as _};
+use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::chain::EarlyEnd;
@@ -42,7 +44,10 @@ impl<W: World> Shared<W> {
         }
         let handle = RunHandle { lease, control: control.clone(), delivery: Arc::clone(delivery) };
         let registered = self.runs.insert(handle);
-        let ended = self.run_to_end(&claimed, &control).await;
+        let span = trace::run(session, claimed.previous);
+        let ended = self.run_to_end(&claimed, &control).instrument(span.clone()).await;
+        instruments::run_ended(&span, &ended);
+        drop(span);
         self.ports.tools.run_ended(lease);
         let latest = registered.remove().map_or_else(|| Arc::clone(delivery), |run| run.delivery);
         if control.has_progressed() {
@@ -52,8 +57,12 @@ impl<W: World> Shared<W> {
             self.backoff.forget(session);
         }
         let acknowledgement = match ended {
-            Ok(()) => {
-                instruments::ended(&claimed, self.settings.limits.session_timeout, asked_at.elapsed());
+            Ok(end) => {
+                let took = self.age(&claimed, control.age());
+                metrics::histogram!("tarsy_session_duration_seconds").record(took.as_secs_f64());
+                if let Some(end) = end {
+                    instruments::session_ended(session, &end, took);
+                }
                 // The slot is free for the next alert: the settlement does not occupy it.
                 self.settler.take(session, &latest)
             }
@@ -70,11 +79,12 @@ impl<W: World> Shared<W> {
         Acknowledgement::Skip
     }
 
-    async fn run_to_end(&self, claimed: &Claimed, control: &Control) -> Result<(), Interrupted> {
+    /// Returns the end that this run has committed; `None` for one that the stream has restored.
+    async fn run_to_end(&self, claimed: &Claimed, control: &Control) -> Result<Option<SessionEnded>, Interrupted> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
         let compared = reconcile(&*self.ports.sessions, &*self.ports.feed, lease.session_id, Some(lease));
         if let Some(Recovered::Ended) = compared.await? {
-            return Ok(());
+            return Ok(None);
         }
         self.ports.feed.notify(lease.session_id);
         let end = if claimed.cancel_requested {
@@ -85,7 +95,7 @@ impl<W: World> Shared<W> {
             (claimed.attempts >= self.settings.limits.attempts).then_some(EarlyEnd::AttemptsExhausted)
         };
         if let Some(end) = end {
-            return end_early(&self.ports, lease, end).await;
+            return end_early(&self.ports, lease, end).await.map(Some);
         }
         let _timer = control.stop_after(remaining);
         let drained = async {
@@ -101,7 +111,7 @@ impl<W: World> Shared<W> {
         };
         let leased = LeasedSession { ports: Arc::clone(&self.ports), lease, control: control.clone() };
         tokio::select! {
-            ended = leased.run() => ended,
+            ended = leased.run() => ended.map(Some),
             () = drained => Err(ReleaseReason::Drain.into()),
             () = stuck => Err(Interrupted::LeaseLost),
         }
@@ -121,7 +131,8 @@ impl<W: World> Shared<W> {
         if counts {
             metrics::counter!("tarsy_returns_counted_total", "reason" => reason.as_str()).increment(1);
             let before = if control.has_progressed() { 0 } else { claimed.attempts };
-            if before.saturating_add(1) >= self.settings.limits.attempts && self.give_up_session(claimed, reason).await
+            if before.saturating_add(1) >= self.settings.limits.attempts
+                && self.give_up_session(claimed, control, reason).await
             {
                 return self.settler.take(session_id, delivery);
             }
@@ -155,13 +166,19 @@ impl<W: World> Shared<W> {
         }
     }
 
+    /// How long a session has existed, this long after its claim. The time before follows from its remaining time.
+    fn age(&self, claimed: &Claimed, since_claim: Duration) -> Duration {
+        self.settings.limits.session_timeout.saturating_sub(claimed.remaining) + since_claim
+    }
+
     /// Ends a session that has used up its attempts without a death. Returns whether the end is committed.
-    async fn give_up_session(&self, claimed: &Claimed, reason: &ReleaseReason) -> bool {
+    async fn give_up_session(&self, claimed: &Claimed, control: &Control, reason: &ReleaseReason) -> bool {
         let session_id = claimed.lease.session_id;
         let end = EarlyEnd::GivenUp(format!("given up: {reason}, again and again"));
         match end_early(&self.ports, claimed.lease, end).await {
-            Ok(()) => {
+            Ok(ended) => {
                 tracing::warn!(%session_id, "session given up: {reason}");
+                instruments::session_ended(session_id, &ended, self.age(claimed, control.age()));
                 self.backoff.forget(session_id);
                 true
             }

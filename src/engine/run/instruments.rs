@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use chrono::Utc;
+use tracing::Span;
 
-use crate::engine::ports::{Claimed, ModelError, ToolCallState};
-use crate::investigation::execution::entry::{Answer, Entry, Summary};
+use super::control::Interrupted;
+use super::performed::millis;
+use super::session::SessionEnded;
+use crate::engine::ports::{ModelError, ToolCallState};
+use crate::investigation::execution::entry::{Answer, Entry, Summary, Usage};
 use crate::investigation::execution::fallback;
 use crate::investigation::execution::state::State;
-use crate::investigation::ids::SessionId;
+use crate::investigation::ids::{ExecutionId, SessionId};
 
 /// Counts a model call that ended. `provider` is its name in the configuration.
 pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, took: Duration) {
@@ -97,8 +101,47 @@ pub(crate) fn opened(derived_id: SessionId) {
     }
 }
 
-/// Records the duration of a session that ended. Its time before this claim follows from its remaining time.
-pub(super) fn ended(claimed: &Claimed, session_timeout: Duration, since_claim: Duration) {
-    let took = session_timeout.saturating_sub(claimed.remaining) + since_claim;
-    metrics::histogram!("tarsy_session_duration_seconds").record(took.as_secs_f64());
+/// Logs the end of a session, once: only the worker that has committed it calls this.
+pub(crate) fn session_ended(session_id: SessionId, ended: &SessionEnded, took: Duration) {
+    let SessionEnded { status, reason, iterations } = ended;
+    let (status, stop_reason) = (status.as_str(), reason.as_str());
+    tracing::info!(%session_id, status, stop_reason, iterations, duration_ms = millis(took), "session ended");
+}
+
+/// Adds the end of a run to its span.
+pub(super) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrupted>) {
+    let word = match end {
+        Ok(Some(ended)) => ended.status.as_str(),
+        Ok(None) => "ended",
+        Err(Interrupted::LeaseLost) => "lease_lost",
+        Err(Interrupted::Panicked) => "panicked",
+        Err(Interrupted::Release(reason)) => reason.as_str(),
+    };
+    span.record("tarsy.run.end", word);
+}
+
+/// Logs an iteration that is over.
+pub(super) fn iteration_ended(session_id: SessionId, execution_id: ExecutionId, ended: &IterationEnded<'_>) {
+    let IterationEnded { agent, number, provider, model, outcome, usage, tools, took } = ended;
+    let (input_tokens, output_tokens, duration_ms) = (usage.input_tokens, usage.output_tokens, millis(*took));
+    tracing::info!(
+        %session_id, %execution_id, iteration = number, agent, provider, model, outcome, input_tokens, output_tokens,
+        tools = tools.join(","), duration_ms, "iteration ended"
+    );
+}
+
+/// An iteration that is over, for its line in the log.
+pub(super) struct IterationEnded<'a> {
+    pub(super) agent: &'a str,
+    /// From 1.
+    pub(super) number: u32,
+    /// Its name in the configuration.
+    pub(super) provider: &'a str,
+    pub(super) model: &'a str,
+    /// `answered`, `failed`, or `stopped` without either.
+    pub(super) outcome: &'static str,
+    pub(super) usage: Usage,
+    /// The called tools, as the plan names them.
+    pub(super) tools: Vec<&'a str>,
+    pub(super) took: Duration,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted, ReleaseReason};
 use super::execution::{Assignment, Execution, now};
@@ -11,6 +12,7 @@ use crate::engine::ports::{
     DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
     SessionStep, StageBegin, StageChange, StageEnd,
 };
+use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
 use crate::investigation::chain::{self, Conclusion, EarlyEnd, Next, OpenStage};
 use crate::investigation::execution::entry::{Outcome, StopReason, Usage};
@@ -19,6 +21,15 @@ use crate::investigation::ids::ExecutionId;
 use crate::investigation::plan::{FORMAT_VERSION, StagePlan};
 use crate::investigation::summary::executive_summary;
 use crate::investigation::timeline::{EventDraft, EventType};
+
+/// The committed end of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionEnded {
+    pub status: RunStatus,
+    pub reason: StopReason,
+    /// Answers of models in all executions; `None` if the session ended without reading its journal.
+    pub iterations: Option<u32>,
+}
 
 /// A session that this worker may write to.
 #[derive(Debug)]
@@ -33,7 +44,7 @@ impl<W: World> LeasedSession<W> {
     ///
     /// # Errors
     /// When another worker owns the session, or the session has to be released.
-    pub async fn run(&self) -> Result<(), Interrupted> {
+    pub async fn run(&self) -> Result<SessionEnded, Interrupted> {
         loop {
             let record = self.ports.journal.load(self.lease.session_id).await?;
             if record.plan.version > FORMAT_VERSION {
@@ -106,7 +117,9 @@ impl<W: World> LeasedSession<W> {
         let mut running = JoinSet::new();
         for assignment in assignments {
             let (ports, lease, control) = (Arc::clone(&self.ports), self.lease, self.control.clone());
-            running.spawn(async move { Execution::resume(ports, lease, control, assignment).await?.run().await });
+            let span = gen_ai::agent(&assignment.plan.name, assignment.execution.execution_id);
+            let execution = async move { Execution::resume(ports, lease, control, assignment).await?.run().await };
+            running.spawn(execution.instrument(span));
         }
         let mut result = Ok(());
         while let Some(ended) = running.join_next().await {
@@ -119,7 +132,7 @@ impl<W: World> LeasedSession<W> {
         result
     }
 
-    async fn finish(&self, record: &SessionRecord, conclusion: Conclusion) -> Result<(), Interrupted> {
+    async fn finish(&self, record: &SessionRecord, conclusion: Conclusion) -> Result<SessionEnded, Interrupted> {
         let Conclusion { status, analysis, error } = conclusion;
         let totals = self.totals(record, chain::deciding(record, status)).await?;
         let reason = totals.reason.unwrap_or(StopReason::Error);
@@ -140,7 +153,8 @@ impl<W: World> LeasedSession<W> {
             event: if status == RunStatus::Completed { event } else { event.failed() },
             dead_letter: None,
         };
-        commit_end(&self.ports, self.lease, end).await
+        commit_end(&self.ports, self.lease, end).await?;
+        Ok(SessionEnded { status, reason, iterations: Some(totals.iterations) })
     }
 
     /// Sums the journals of all executions, so that a restart loses no number. The reason is that of the execution
@@ -176,7 +190,7 @@ struct Totals {
 ///
 /// # Errors
 /// As [`LeasedSession::run`].
-pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) -> Result<(), Interrupted> {
+pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) -> Result<SessionEnded, Interrupted> {
     let reason = end.stop_reason();
     let (status, error) = end.outcome();
     let content = error.clone().unwrap_or_else(|| sentence(status));
@@ -190,7 +204,8 @@ pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) 
         event: EventDraft::new(status.end_event(), content, json!({"stop_reason": reason.as_str()})),
         dead_letter: (reason == StopReason::AttemptsExhausted).then_some(DeadReason::AttemptsExhausted),
     };
-    commit_end(ports, lease, end).await
+    commit_end(ports, lease, end).await?;
+    Ok(SessionEnded { status, reason, iterations: None })
 }
 
 async fn commit_end<W: World>(ports: &Ports<W>, lease: Lease, end: SessionEnd) -> Result<(), Interrupted> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted};
 use super::instruments;
@@ -11,6 +12,7 @@ use super::performed::{Performed, millis};
 use crate::engine::ports::{
     Journal, Lease, StoreError, Timeline, ToolCallRecord, ToolCallState, ToolReply, ToolRequest, Tools,
 };
+use crate::engine::trace::gen_ai;
 use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
@@ -68,11 +70,13 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
             Arguments::Original(arguments) => ToolCall { arguments: arguments.to_owned(), ..call.clone() },
             Arguments::Stored | Arguments::Unknown => call.clone(),
         };
+        let spec = self.state.plan().tool(&call.tool);
+        let span = gen_ai::execute_tool(&call, spec);
         if call.tool == read_result::TOOL {
-            let reply = self.read_result(&sent.arguments).await?;
+            let reply = self.read_result(&sent.arguments).instrument(span.clone()).await?;
+            gen_ai::replied(&span, &reply);
             return Ok(Completed { call, reply: Some(reply), duration: began.elapsed() });
         }
-        let spec = self.state.plan().tool(&call.tool);
         let bounded = async || {
             let remaining = self.remaining();
             let request = ToolRequest::new(&sent, remaining).of(spec).under(self.lease);
@@ -82,10 +86,11 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
                 ToolReply::NoAnswer { error, timeout: true }
             })
         };
-        let mut reply = bounded().await;
+        let mut reply = bounded().instrument(span.clone()).await;
         if may_send_again(&call, &reply) && self.control.owned().is_ok() && !self.remaining().is_zero() {
-            reply = bounded().await;
+            reply = bounded().instrument(span.clone()).await;
         }
+        gen_ai::replied(&span, &reply);
         let duration = began.elapsed();
         instruments::tool_took(spec.map_or(UNKNOWN_SERVER, ToolSpec::server), duration);
         Ok(Completed { call, reply: Some(reply), duration })

@@ -96,7 +96,7 @@ impl DeliveryHarness {
 
     pub(crate) fn claimed(&self) -> Claimed {
         let (remaining, attempts, cancel_requested) = (Duration::from_mins(40), 0, false);
-        Claimed { lease: self.scene.lease(), remaining, attempts, cancel_requested }
+        Claimed { lease: self.scene.lease(), remaining, attempts, cancel_requested, previous: None }
     }
 
     /// Adds a run of the scene's session whose lease was renewed just now.

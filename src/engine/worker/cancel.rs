@@ -106,7 +106,7 @@ impl<W: World> Listening<'_, W> {
             return;
         }
         let session_id = run.lease.session_id;
-        tracing::info!(%session_id, "session cancelled on request");
+        run.control.span().in_scope(|| tracing::info!(%session_id, "session cancelled on request"));
         run.control.cancel();
         if self.accepted.try_send(session_id).is_err() {
             tracing::debug!(%session_id, "cancel request not stored: too many wait");

@@ -63,7 +63,7 @@ impl<W: World> LeaseRenewal<W> {
             Ok(Renewal::Locked | Renewal::Lost | Renewal::Ended) => {}
             Err(error) => {
                 metrics::counter!("tarsy_lease_renewals_failed_total").increment(1);
-                tracing::warn!(%session_id, "lease not renewed: {error}");
+                run.control.span().in_scope(|| tracing::warn!(%session_id, "lease not renewed: {error}"));
             }
         }
         session_id
@@ -121,7 +121,10 @@ impl<W: World> LeaseRenewal<W> {
     fn is_to_be_renewed(&self, run: &Run<W>) -> bool {
         let Some(stuck_for) = run.control.stuck_for() else { return true };
         if stuck_for <= self.0.lease() / 3 {
-            tracing::error!(session_id = %run.lease.session_id, "lease left to expire: the run is stuck in a step");
+            let session_id = run.lease.session_id;
+            run.control.span().in_scope(|| {
+                tracing::error!(%session_id, "lease left to expire: the run is stuck in a step");
+            });
         }
         if stuck_for > self.0.lease() {
             run.control.lose();

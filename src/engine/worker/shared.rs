@@ -84,6 +84,7 @@ impl<W: World> Shared<W> {
             token: Uuid::new_v4(),
             lease: self.lease(),
             stream_sequence: None,
+            trace: None,
             outage_grace: Duration::ZERO,
         }
     }

@@ -16,6 +16,7 @@ use crate::config::Retention;
 use crate::engine::delivery::settle::{SettleError, Settled, settle};
 use crate::engine::ports::{Claim, Claimed, DeadReason, IdleAlert, Queue, Refusal, Sessions, StoreError, Sweep, Swept};
 use crate::engine::run::control::Interrupted;
+use crate::engine::run::instruments;
 use crate::engine::run::session::end_early;
 use crate::engine::world::World;
 use crate::investigation::chain::EarlyEnd;
@@ -165,8 +166,10 @@ impl<W: World> Sweeper<W> {
             return Ok(());
         }
         match end_early(ports, claimed.lease, end).await {
-            Ok(()) => {
+            Ok(ended) => {
                 metrics::counter!("tarsy_sweeps_total", "found" => "overdue").increment(1);
+                let took = self.shared.settings.limits.session_timeout.saturating_sub(claimed.remaining);
+                instruments::session_ended(session_id, &ended, took);
                 tracing::info!(%session_id, reason = reason.as_str(), "session ended by a sweep");
             }
             Err(Interrupted::Release(why)) => {

@@ -30,7 +30,9 @@ use self::connector::SecureConnector;
 pub use self::credentials::{ClientCertificate, Credentials};
 pub use self::providers::CheckError;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
+use crate::engine::trace;
 use crate::investigation::execution::entry::Answer;
+use crate::investigation::intake::headers::TRACEPARENT;
 use crate::investigation::mask::Mask;
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::pem::FileError;
@@ -155,6 +157,10 @@ impl Client {
         let mut call = Request::new(request::wire(&request));
         call.set_timeout(request.timeout);
         self.authorize(&mut call).map_err(|error| ModelError::Unavailable(error.to_string()))?;
+        let context = trace::outgoing().and_then(|context| context.to_string().parse().ok());
+        if let Some(context) = context {
+            call.metadata_mut().insert(TRACEPARENT, context);
+        }
         let mut stream =
             client.generate(call).await.map_err(|status| failure::before_first_chunk(&status))?.into_inner();
         loop {

@@ -5,13 +5,13 @@
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
+use tracing::Span;
 
 use super::labels::{ProviderLabel, error_class};
 use super::writer::ResponseWriter;
+use crate::engine::trace;
+use crate::engine::trace::gen_ai::CHAT;
 use crate::llm::proto::UsageInfo;
-
-/// The value of `gen_ai.operation.name` for each request.
-const OPERATION: &str = "chat";
 
 /// A request in flight. Dropping it counts the request as ended.
 #[derive(Debug)]
@@ -41,17 +41,30 @@ impl CountedRequest {
         Self { writer, backend: backend.unwrap_or("unknown"), provider, began: Instant::now(), _permit: permit }
     }
 
+    /// The type of the error that ended the answer; empty if it was answered.
+    fn error(&self, outcome: &'static str) -> &'static str {
+        match outcome {
+            "answered" => "",
+            "failed" => self.writer.observed().error.get().copied().unwrap_or("other"),
+            outcome => outcome,
+        }
+    }
+
+    /// Adds the error that ended the answer to the span of the call.
+    pub(super) fn mark_failure(&self, span: &Span) {
+        let error = self.error(self.writer.outcome().unwrap_or("abandoned"));
+        if !error.is_empty() {
+            trace::fail(span, error);
+        }
+    }
+
     /// The metrics of the answer.
     fn measure(&self, outcome: &'static str) {
         let (provider, observed) = (self.provider, self.writer.observed());
-        let error = match outcome {
-            "answered" => "",
-            "failed" => observed.error.get().copied().unwrap_or("other"),
-            outcome => outcome,
-        };
+        let error = self.error(outcome);
         metrics::histogram!(
             "gen_ai_client_operation_duration_seconds",
-            "gen_ai_operation_name" => OPERATION, "gen_ai_provider_name" => provider.gen_ai,
+            "gen_ai_operation_name" => CHAT, "gen_ai_provider_name" => provider.gen_ai,
             "error_type" => error_class(error)
         )
         .record(self.began.elapsed().as_secs_f64());
@@ -61,7 +74,7 @@ impl CountedRequest {
         if let Some(first) = observed.first_chunk.get() {
             metrics::histogram!(
                 "gen_ai_client_operation_time_to_first_chunk_seconds",
-                "gen_ai_operation_name" => OPERATION, "gen_ai_provider_name" => provider.gen_ai
+                "gen_ai_operation_name" => CHAT, "gen_ai_provider_name" => provider.gen_ai
             )
             .record(first.duration_since(self.began).as_secs_f64());
         }
@@ -86,7 +99,7 @@ fn measure_tokens(provider: ProviderLabel, usage: &UsageInfo) {
     {
         metrics::histogram!(
             "gen_ai_client_token_usage",
-            "gen_ai_operation_name" => OPERATION, "gen_ai_provider_name" => provider.gen_ai,
+            "gen_ai_operation_name" => CHAT, "gen_ai_provider_name" => provider.gen_ai,
             "gen_ai_token_type" => kind
         )
         .record(f64::from(tokens.max(0)));

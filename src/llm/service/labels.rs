@@ -1,9 +1,13 @@
-//! The closed sets of metric labels: providers, types of errors, reasons of an end.
+//! The closed sets of metric labels: providers, types of errors, reasons of an end. Those of the conventions of
+//! OpenTelemetry are in `engine/trace/gen_ai.rs`.
 //!
 //! A request names provider and model freely, so a word that is not known becomes `other`, and the model is no label.
 
 use super::provider::known;
+use crate::engine::trace::gen_ai::{self, OTHER_ERROR};
 use crate::llm::proto::GenerateRequest;
+
+pub use crate::engine::trace::gen_ai::{FINISH_REASONS, finish_reason};
 
 /// The provider of a request, as this project and as OpenTelemetry call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +33,7 @@ impl ProviderLabel {
     }
 
     fn new(word: &'static str, project: &str) -> Self {
-        let gen_ai = match word {
-            "google" if !project.is_empty() => "gcp.vertex_ai",
-            "google" => "gcp.gemini",
-            "xai" => "x_ai",
-            "mistral" => "mistral_ai",
-            "azure" => "azure.ai.openai",
-            "bedrock" => "aws.bedrock",
-            word => word,
-        };
+        let gen_ai = gen_ai::provider_name(word, project);
         Self { word, gen_ai }
     }
 }
@@ -72,9 +68,6 @@ pub const ERROR_TYPES: [&str; 22] = [
 pub const ERROR_CLASSES: [&str; 7] =
     ["", "credentials", "deadline_exceeded", "invalid_request", "rate_limited", "unavailable", OTHER_ERROR];
 
-/// The word of OpenTelemetry's conventions for an error that has no value of its own.
-const OTHER_ERROR: &str = "_OTHER";
-
 /// The value of `error.type` for a code.
 pub(super) fn error_class(code: &str) -> &'static str {
     ERROR_CLASSES.into_iter().find(|class| *class == code).unwrap_or(OTHER_ERROR)
@@ -82,14 +75,6 @@ pub(super) fn error_class(code: &str) -> &'static str {
 
 pub(super) fn error_type(code: &str) -> &'static str {
     known_word(&ERROR_TYPES, code)
-}
-
-/// The reasons for the end of an answer in `FinishInfo`.
-pub const FINISH_REASONS: [&str; 8] =
-    ["stop", "tool_calls", "max_tokens", "safety", "recitation", "malformed_tool_call", "unknown", OTHER];
-
-pub(super) fn finish_reason(reason: &str) -> &'static str {
-    known_word(&FINISH_REASONS, reason)
 }
 
 fn known_word(words: &[&'static str], text: &str) -> &'static str {

@@ -30,6 +30,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 use tonic_health::ServingStatus;
+use tracing::{Instrument as _, Span};
 
 use self::backend::Backends;
 use self::call::{Call, Deadline};
@@ -43,6 +44,10 @@ use self::running::Running;
 use self::security::Security;
 use self::writer::ResponseWriter;
 use crate::config::Concurrency;
+use crate::engine::trace::servers;
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::headers::TRACEPARENT;
+use crate::investigation::trace_context::TraceContext;
 use crate::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use crate::llm::proto::{
     CheckProvidersRequest, CheckProvidersResponse, DESCRIPTORS, GenerateRequest, GenerateResponse, MAX_MESSAGE_BYTES,
@@ -207,7 +212,10 @@ impl LlmService for Calls {
             return Err(Status::unavailable("shutting down"));
         }
         let deadline = Deadline::of(request.metadata());
+        let parent = request.metadata().get(TRACEPARENT).and_then(|value| TraceContext::parse(value.to_str().ok()?));
         let request = request.into_inner();
+        let span = servers::generate(SessionId::parse(&request.session_id), &request.execution_id, parent);
+        let _in_span = span.clone().entered();
         let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
         let writer = ResponseWriter::new(sender, &request.accept);
         let name = request.llm_config.as_ref().map_or("", |config| config.backend.as_str());
@@ -228,7 +236,7 @@ impl LlmService for Calls {
         })?;
         let counted = CountedRequest::begin(writer, backend_name, provider, permit);
         let (stop, limits) = (self.stop.clone(), self.limits);
-        self.answers.spawn(async move {
+        let answering = async move {
             let writer = &counted.writer;
             tokio::select! {
                 () = writer.client_gone() => {}
@@ -243,7 +251,9 @@ impl LlmService for Calls {
                     }
                 } => {}
             }
-        });
+            counted.mark_failure(&Span::current());
+        };
+        self.answers.spawn(answering.instrument(span));
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
     async fn check_providers(

@@ -2,7 +2,7 @@
 -- says why a claim failed, and recognises a claim that was committed although its reply was lost.
 WITH earlier AS (
   SELECT s.status, s.settled_at, s.lease_token, s.lease_epoch, s.lease_expires_at, s.deadline_at, s.attempts,
-         s.cancel_requested_at, p.format_version
+         s.cancel_requested_at, p.format_version, s.traceparent
   FROM alert_sessions s JOIN session_plans p ON p.session_id = s.session_id WHERE s.session_id = $1
 ), free AS (
   SELECT s.session_id, s.lease_owner, s.worker_name,
@@ -15,14 +15,14 @@ WITH earlier AS (
   UPDATE alert_sessions s
   SET lease_owner = $4, worker_name = $5, lease_token = $6, lease_epoch = s.lease_epoch + 1,
       lease_expires_at = clock_timestamp() + make_interval(secs => $7), lease_period = make_interval(secs => $7),
-      attempts = s.attempts + (NOT f.excused)::integer, event_seq = s.event_seq + 1
+      attempts = s.attempts + (NOT f.excused)::integer, event_seq = s.event_seq + 1, traceparent = $8
   FROM free f
   WHERE s.session_id = f.session_id
   RETURNING s.session_id, s.event_seq, s.lease_epoch, s.deadline_at, s.attempts, s.cancel_requested_at,
             f.worker_name AS previous_worker, f.lease_owner IS NULL AS released, f.excused
 ), redelivered AS (
-  UPDATE alerts a SET stream_sequence = $8::bigint
-  FROM taken t WHERE a.alert_id = t.session_id AND a.stream_sequence <> $8
+  UPDATE alerts a SET stream_sequence = $9::bigint
+  FROM taken t WHERE a.alert_id = t.session_id AND a.stream_sequence <> $9
 ), event AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT t.session_id, clock_timestamp(), t.event_seq, t.lease_epoch, 'session_resumed', 'completed',
@@ -35,8 +35,8 @@ WITH earlier AS (
   FROM taken t
 )
 SELECT 'taken' AS outcome, t.lease_epoch, greatest(extract(epoch FROM t.deadline_at - clock_timestamp()), 0)::float8 AS remaining,
-       t.attempts, t.cancel_requested_at IS NOT NULL AS cancel_requested
-FROM taken t
+       t.attempts, t.cancel_requested_at IS NOT NULL AS cancel_requested, b.traceparent AS previous
+FROM taken t, earlier b
 UNION ALL
 SELECT CASE WHEN b.settled_at IS NOT NULL THEN 'settled'
             WHEN b.status <> 'running' THEN 'ended'
@@ -49,6 +49,8 @@ SELECT CASE WHEN b.settled_at IS NOT NULL THEN 'settled'
        CASE WHEN b.lease_token <> $6 AND b.lease_expires_at > clock_timestamp()
             THEN extract(epoch FROM b.lease_expires_at - clock_timestamp())
             ELSE greatest(extract(epoch FROM b.deadline_at - clock_timestamp()), 0) END::float8,
-       b.attempts, b.cancel_requested_at IS NOT NULL
+       b.attempts, b.cancel_requested_at IS NOT NULL,
+       -- A claim whose reply was lost finds its own span.
+       CASE WHEN b.lease_token <> $6 THEN b.traceparent END
 FROM earlier b
 WHERE NOT EXISTS (SELECT FROM taken)

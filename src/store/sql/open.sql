@@ -45,9 +45,9 @@ WITH alert AS (
         >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $6::text)
 ), opened AS (
   INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, lease_period, lease_token, lease_owner,
-                              worker_name, fingerprint, chain, retry_of, parent_id, event_seq)
+                              worker_name, fingerprint, chain, retry_of, parent_id, event_seq, traceparent)
   SELECT alert_id, clock_timestamp() + make_interval(secs => $7), clock_timestamp() + make_interval(secs => $8),
-         make_interval(secs => $8), $9, $10, $11, $2, $12, $13, $14::uuid, 1 + ($14 IS NOT NULL)::integer
+         make_interval(secs => $8), $9, $10, $11, $2, $12, $13, $14::uuid, 1 + ($14 IS NOT NULL)::integer, $15
   FROM alert
   -- Without a timeout no session may be opened: the alert can only join, be covered or end.
   WHERE $7 IS NOT NULL AND $3 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM covering)
@@ -55,7 +55,7 @@ WITH alert AS (
   ON CONFLICT DO NOTHING
   RETURNING session_id, deadline_at
 ), planned AS (
-  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $15, $16 FROM opened
+  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $16, $17 FROM opened
 ), decided AS (
   SELECT 'opened' AS outcome, session_id AS target FROM opened
   UNION ALL
@@ -68,17 +68,17 @@ WITH alert AS (
   UPDATE alerts a
   SET place = CASE d.outcome WHEN 'covered_by_cooldown' THEN 'joined' ELSE d.outcome END, 
       joined_session_id = nullif(d.target, $1),
-      fingerprint = $2, members = $5, alert_type = $17, title = $18, severity = $6, source = $19, body = $20
+      fingerprint = $2, members = $5, alert_type = $18, title = $19, severity = $6, source = $20, body = $21
   FROM decided d WHERE a.alert_id = $1
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), 1, 1, $21, $22, $23, $24::jsonb FROM opened
+  SELECT session_id, clock_timestamp(), 1, 1, $22, $23, $24, $25::jsonb FROM opened
   UNION ALL
-  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $20, jsonb_build_object('parent_id', $14)
+  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $21, jsonb_build_object('parent_id', $14)
   FROM opened WHERE $14 IS NOT NULL
   UNION ALL
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch,
-         CASE WHEN $3 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $18,
+         CASE WHEN $3 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $19,
          jsonb_build_object('alert_id', $1, 'severity', $6)
            || CASE WHEN count < 10 THEN '{}' ELSE jsonb_build_object('count', count) END
   FROM joined WHERE count::text SIMILAR TO '[1-9]|[125]0+'
@@ -97,10 +97,11 @@ WITH alert AS (
   FROM covering
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', 'resolved before it was investigated',
-         jsonb_build_object('stop_reason', 'not_investigated', 'title', $18, 'severity', $6)
+         jsonb_build_object('stop_reason', 'not_investigated', 'title', $19, 'severity', $6)
   FROM decided WHERE outcome = 'ended'
 )
-SELECT d.outcome, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8
+SELECT d.outcome, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8,
+       (SELECT p.traceparent FROM alert_sessions p WHERE p.session_id = coalesce($14, $13))
 FROM decided d LEFT JOIN opened o ON true
 UNION ALL
-SELECT 'target_cancelling', session_id, NULL FROM target WHERE cancelling AND $3
+SELECT 'target_cancelling', session_id, NULL, NULL FROM target WHERE cancelling AND $3

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::engine::ports::{Claim, ClaimRequest, Claimed, Lease};
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::FORMAT_VERSION;
+use crate::investigation::trace_context::TraceContext;
 
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
@@ -26,9 +27,10 @@ pub(crate) struct TakeOver {
     lease: f64,
     stream_sequence: Option<i64>,
     excuse: f64,
+    traceparent: Option<String>,
 }
 
-statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool), [
+statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool, Nullable<Text>), [
     SqlUuid: session_id,
     Double: excuse,
     Integer: format_version,
@@ -36,6 +38,7 @@ statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool), [
     Text: worker_name,
     SqlUuid: token,
     Double: lease,
+    Nullable<Text>: traceparent,
     Nullable<BigInt>: stream_sequence,
 ]);
 
@@ -60,6 +63,7 @@ struct ClaimRow {
     remaining: f64,
     attempts: i32,
     cancel_requested: bool,
+    previous: Option<String>,
 }
 
 impl TakeOver {
@@ -73,6 +77,7 @@ impl TakeOver {
             lease: request.lease.as_secs_f64(),
             stream_sequence: request.stream_sequence.map(number::big),
             excuse: request.outage_grace.as_secs_f64(),
+            traceparent: request.trace.map(|span| span.to_string()),
         }
     }
 
@@ -102,6 +107,7 @@ impl TakeOver {
             remaining: number::from_seconds(row.remaining),
             attempts: number::from_int(row.attempts - 1),
             cancel_requested: row.cancel_requested,
+            previous: row.previous.as_deref().and_then(TraceContext::parse),
         }
     }
 }

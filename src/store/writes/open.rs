@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StoreError};
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
+use crate::investigation::trace_context::TraceContext;
 
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
@@ -46,9 +47,10 @@ pub(crate) struct Open {
     event_status: String,
     event_content: String,
     event_metadata: Option<Value>,
+    traceparent: Option<String>,
 }
 
-statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>), [
+statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>), [
     SqlUuid: alert_id,
     Nullable<Text>: fingerprint,
     Bool: firing,
@@ -63,6 +65,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>), [
     Text: chain,
     Nullable<SqlUuid>: retry_of,
     Nullable<SqlUuid>: parent,
+    Nullable<Text>: traceparent,
     Integer: format_version,
     Jsonb: plan,
     Text: alert_type,
@@ -106,6 +109,7 @@ struct DecidedRow {
     outcome: OpenOutcome,
     session: SessionId,
     remaining: Option<f64>,
+    previous: Option<String>,
 }
 
 /// What was decided before, by an earlier try of this statement or by a rival.
@@ -138,6 +142,7 @@ impl Open {
             event_status: started.status.into(),
             event_content: nul::replace(started.content),
             event_metadata: nul::json_or_null(started.metadata),
+            traceparent: request.trace.map(|span| span.to_string()),
             ..join
         })
     }
@@ -194,7 +199,13 @@ impl Open {
     /// `None` when the statement decided nothing.
     fn write(&self, connection: &mut PgConnection) -> QueryResult<Option<Opened>> {
         let row: Option<DecidedRow> = self.get_result(connection).optional()?;
-        Ok(row.map(|row| self.opened(row.outcome, Some(row.session), row.remaining)))
+        Ok(row.map(|row| {
+            let mut opened = self.opened(row.outcome, Some(row.session), row.remaining);
+            if let Opened::Session(claimed) = &mut opened {
+                claimed.previous = row.previous.as_deref().and_then(TraceContext::parse);
+            }
+            opened
+        }))
     }
 
     fn read_disposition(&self, connection: &mut PgConnection) -> QueryResult<Option<DispositionRow>> {
@@ -209,6 +220,7 @@ impl Open {
                 remaining: number::from_seconds(remaining.unwrap_or_default()),
                 attempts: 0,
                 cancel_requested: false,
+                previous: None,
             }),
             (OpenOutcome::Joined, Some(session)) => Opened::Joined(session),
             (OpenOutcome::CoveredByCooldown, Some(session)) => Opened::CoveredByCooldown(session),

@@ -18,7 +18,8 @@ pub fn hide(mask: Mask) {
     *MASK.write().unwrap_or_else(PoisonError::into_inner) = Some(mask);
 }
 
-fn current_mask() -> Mask {
+/// The mask of this process as it is now.
+pub(in crate::telemetry) fn current_mask() -> Mask {
     MASK.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
 }
 

@@ -19,6 +19,11 @@ pub(super) const COMMON: &[Metric] = &[
     )
     .by("listener", &["alerts", "metrics", "llm"])
     .by("how", &["refused", "evicted"]),
+    counter(
+        "tarsy_trace_spans_total",
+        "spans that ended; queue_full: dropped because the collector is too slow; failed: not taken by the collector",
+    )
+    .by("outcome", &["exported", "queue_full", "failed"]),
     gauge("process_resident_memory_bytes", "resident memory of this process"),
     gauge("process_open_fds", "open file descriptors of this process"),
     gauge("process_max_fds", "maximum number of open file descriptors"),

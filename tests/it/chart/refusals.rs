@@ -50,6 +50,12 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         ("production", json!({"receiver": {"token": {"value": "t"}}}), "receiver.token.secret and"),
         ("production", json!({"receiver": {"ingress": {"host": ""}}}), "needs receiver.ingress.host"),
     ];
+    let tracing = [
+        ("default", json!({"tracing": {"content": true}}), "tracing is set without tracing.endpoint"),
+        ("default", json!({"tracing": {"headersSecret": {"name": "h"}}}), "tracing is set without tracing.endpoint"),
+        ("tracing", json!({"tracing": {"endpoint": "http://c:4317"}}), "tracing.caSecret is for TLS"),
+        ("tracing", json!({"worker": {"terminationGracePeriodSeconds": 61}}), "17 s for the last writes need 62"),
+    ];
     let scale = [
         ("hpa", json!({"autoscaling": {"minReplicas": 11}}), "minReplicas 11 is more than"),
         ("hpa", json!({"autoscaling": {"minReplicas": 0}}), "only keda can start the first worker"),
@@ -74,7 +80,7 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         ("default", json!({"metrics": {"port": 50051}}), "llmService.service.port and metrics.port are both 50051"),
         ("production", json!({"metrics": {"port": 8475}}), "receiver.service.port and metrics.port are both 8475"),
     ];
-    connections.into_iter().chain(llm).chain(scale).chain(pods).collect()
+    connections.into_iter().chain(llm).chain(tracing).chain(scale).chain(pods).collect()
 }
 
 #[test]

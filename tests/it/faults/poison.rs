@@ -19,6 +19,7 @@ use tarsy::roles::connect::Addresses;
 use tarsy::roles::worker::intake::ConfiguredIntake;
 use tarsy::roles::{shutdown, worker};
 use tarsy::telemetry::logs;
+use tarsy::telemetry::traces::Recorder;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -59,7 +60,7 @@ impl Intake for AbortingIntake {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_worker_process_aborts_at_a_poison_alert() {
     let Some(name) = std::env::var_os(IS_WORKER) else { return };
-    logs::install("tarsy=info", logs::Format::Text { ansi: false }).unwrap();
+    logs::install("tarsy=info", logs::Format::Text { ansi: false }, Recorder::default()).unwrap();
     // The aborts leave no core files.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
     let variable = |name: &str| std::env::var(name).unwrap();

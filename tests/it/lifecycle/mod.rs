@@ -12,3 +12,4 @@ mod model_calls;
 mod cancel;
 mod settling;
 mod metrics;
+mod tracing;

@@ -6,6 +6,7 @@
   (include "tarsy.faultsOfLlmService" . | fromYamlArray)
   (include "tarsy.faultsOfScale" . | fromYamlArray)
   (include "tarsy.faultsOfDrain" . | fromYamlArray)
+  (include "tarsy.faultsOfTracing" . | fromYamlArray)
   (include "tarsy.faultsOfPods" . | fromYamlArray) -}}
 {{- toYaml $faults -}}
 {{- end -}}
@@ -140,25 +141,39 @@
 {{- toYaml $faults -}}
 {{- end -}}
 
+{{- define "tarsy.faultsOfTracing" -}}
+{{- $faults := list -}}
+{{- $tracing := .Values.tracing -}}
+{{- if and (not $tracing.endpoint) (or $tracing.headersSecret.name $tracing.caSecret.name $tracing.content) -}}
+{{- $faults = append $faults "tracing is set without tracing.endpoint: name the collector, http://host:4317" -}}
+{{- end -}}
+{{- if and $tracing.caSecret.name (hasPrefix "http://" $tracing.endpoint) -}}
+{{- $faults = append $faults "tracing.caSecret is for TLS: tracing.endpoint has to begin with https://" -}}
+{{- end -}}
+{{- toYaml $faults -}}
+{{- end -}}
+
 {{- define "tarsy.faultsOfDrain" -}}
 {{- $faults := list -}}
+{{- /* The last spans are exported behind the drain. */}}
+{{- $flush := ternary 2 0 (not (empty .Values.tracing.endpoint)) -}}
 {{- $drain := include "tarsy.setting" (dict "root" . "section" "worker" "key" "drain_timeout" "default" "45s") -}}
 {{- $seconds := include "tarsy.seconds" $drain | int -}}
 {{- $grace := .Values.worker.terminationGracePeriodSeconds | int -}}
-{{- if and (ge $seconds 0) (lt $grace (add $seconds 15 | int)) -}}
-{{- $faults = append $faults (printf "worker.terminationGracePeriodSeconds %d is too short: config.worker.drain_timeout %s and 15 s for the last writes need %d" $grace $drain (add $seconds 15)) -}}
+{{- if and (ge $seconds 0) (lt $grace (add $seconds 15 $flush | int)) -}}
+{{- $faults = append $faults (printf "worker.terminationGracePeriodSeconds %d is too short: config.worker.drain_timeout %s and %d s for the last writes need %d" $grace $drain (add 15 $flush) (add $seconds 15 $flush)) -}}
 {{- end -}}
 {{- $llmDrain := include "tarsy.setting" (dict "root" . "section" "llm_service" "key" "drain_timeout" "default" "30s") -}}
 {{- $llmSeconds := include "tarsy.seconds" $llmDrain | int -}}
 {{- $llm := .Values.llmService -}}
-{{- $needed := add $llmSeconds ($llm.preStopSeconds | int) 5 | int -}}
+{{- $needed := add $llmSeconds ($llm.preStopSeconds | int) 5 $flush | int -}}
 {{- if and $llm.enabled (ge $llmSeconds 0) (lt ($llm.terminationGracePeriodSeconds | int) $needed) -}}
-{{- $faults = append $faults (printf "llmService.terminationGracePeriodSeconds %d is too short: preStopSeconds %d, config.llm_service.drain_timeout %s and 5 s need %d" ($llm.terminationGracePeriodSeconds | int) ($llm.preStopSeconds | int) $llmDrain $needed) -}}
+{{- $faults = append $faults (printf "llmService.terminationGracePeriodSeconds %d is too short: preStopSeconds %d, config.llm_service.drain_timeout %s and %d s need %d" ($llm.terminationGracePeriodSeconds | int) ($llm.preStopSeconds | int) $llmDrain (add 5 $flush) $needed) -}}
 {{- end -}}
 {{- $receiver := .Values.receiver -}}
-{{- $receiverNeeds := add ($receiver.preStopSeconds | int) 20 | int -}}
+{{- $receiverNeeds := add ($receiver.preStopSeconds | int) 20 $flush | int -}}
 {{- if and $receiver.enabled (lt ($receiver.terminationGracePeriodSeconds | int) $receiverNeeds) -}}
-{{- $faults = append $faults (printf "receiver.terminationGracePeriodSeconds %d is too short: preStopSeconds %d and 20 s for open requests need %d" ($receiver.terminationGracePeriodSeconds | int) ($receiver.preStopSeconds | int) $receiverNeeds) -}}
+{{- $faults = append $faults (printf "receiver.terminationGracePeriodSeconds %d is too short: preStopSeconds %d and %d s for open requests need %d" ($receiver.terminationGracePeriodSeconds | int) ($receiver.preStopSeconds | int) (add 20 $flush) $receiverNeeds) -}}
 {{- end -}}
 {{- toYaml $faults -}}
 {{- end -}}

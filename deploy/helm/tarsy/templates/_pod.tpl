@@ -75,6 +75,7 @@ resources: {{- toYaml .values.resources | nindent 2 }}
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 {{- end }}
 {{- include "tarsy.secretVariables" . }}
+{{- include "tarsy.tracingVariables" . }}
 {{- if .values.logLevel }}
 - name: TARSY_LOG
   value: {{ .values.logLevel }}
@@ -85,6 +86,24 @@ resources: {{- toYaml .values.resources | nindent 2 }}
 {{- end }}
 {{- with .values.extraEnv }}
 {{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "tarsy.tracingVariables" -}}
+{{- $tracing := .root.Values.tracing -}}
+{{- if and $tracing.endpoint (has .component (list "worker" "llm-service" "receiver")) }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ $tracing.endpoint | quote }}
+- name: OTEL_RESOURCE_ATTRIBUTES
+  value: {{ printf "k8s.namespace.name=%s" .root.Release.Namespace | quote }}
+- name: OTEL_TRACES_SAMPLER
+  value: parentbased_traceidratio
+- name: OTEL_TRACES_SAMPLER_ARG
+  value: {{ $tracing.ratio | toString | quote }}
+{{- if $tracing.content }}
+- name: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT
+  value: "true"
+{{- end }}
 {{- end }}
 {{- end -}}
 

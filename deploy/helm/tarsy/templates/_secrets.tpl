@@ -72,6 +72,15 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- $files = append $files (dict "variable" "TARSY_RECEIVE_TOKEN_FILE" "secret" $inline "key" "receive-token" "path" "receive/token") -}}
 {{- end -}}
 {{- end -}}
+{{- $tracing := $values.tracing -}}
+{{- if and $tracing.endpoint (has .component (list "worker" "llm-service" "receiver")) -}}
+{{- with $tracing.headersSecret -}}
+{{- if .name -}}{{- $files = append $files (dict "variable" "OTEL_EXPORTER_OTLP_HEADERS_FILE" "secret" .name "key" .key "path" "tracing/headers") -}}{{- end -}}
+{{- end -}}
+{{- with $tracing.caSecret -}}
+{{- if .name -}}{{- $files = append $files (dict "variable" "OTEL_EXPORTER_OTLP_CERTIFICATE" "secret" .name "key" .key "path" "tracing/ca.crt") -}}{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if $files -}}{{- toYaml $files -}}{{- end -}}
 {{- end -}}
 

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::Execution;
 use crate::engine::ports::{Journal, Model, ModelCallRecord, ModelError, ModelRequest, Timeline};
 use crate::engine::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::engine::run::instruments;
 use crate::engine::run::performed::{Performed, millis};
+use crate::engine::trace::gen_ai;
 use crate::engine::world::World;
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, Summary};
@@ -57,13 +59,16 @@ impl<W: World> Execution<W> {
         let Some(request) = self.summary_request(&long, &text, timeout) else { return Ok(without("no provider")) };
         self.control.owned()?;
         let (provider, asked_at) = (request.provider.clone(), Instant::now());
-        let asked = tokio::time::timeout(timeout, self.ports.model.generate(request, |_, _| {})).await;
+        let span = gen_ai::chat(&request);
+        let asked = self.ports.model.generate(request, |_, _| {}).instrument(span.clone());
+        let asked = tokio::time::timeout(timeout, asked).await;
         let answer = match asked {
             Ok(answer) => answer,
             Err(_elapsed) => Err(self.timed_out(timeout).await),
         };
         let duration = asked_at.elapsed();
         instruments::model_call(&provider.name, &answer, duration);
+        gen_ai::answered(&span, &answer);
         let (summary, answer, error) = self.summary_of(&long, answer)?;
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
         let purpose = Purpose::Summary;

@@ -28,5 +28,5 @@ fn draining(drain: CancellationToken) -> Control {
 }
 
 async fn run(scene: &Scene, control: Control) -> Result<(), Interrupted> {
-    LeasedSession { ports: scene.ports.clone(), lease: scene.lease(), control }.run().await
+    LeasedSession { ports: scene.ports.clone(), lease: scene.lease(), control }.run().await.map(drop)
 }

@@ -6,12 +6,16 @@
 
 use std::time::Duration;
 
+use tracing::{Instrument as _, Span};
+
 use super::echo::without_conversation;
 use super::error::{ErrorCode, ProviderError};
 use super::key::ApiKey;
 use crate::engine::backoff::Backoff;
-use crate::llm::proto::RetryNotice;
+use crate::engine::trace::{self, gen_ai};
+use crate::llm::proto::{GenerateRequest, RetryNotice};
 use crate::llm::service::call::Call;
+use crate::llm::service::labels::ProviderLabel;
 
 /// Also the number in the message of an exhausted request.
 const MAX_ATTEMPTS: u32 = 3;
@@ -36,9 +40,13 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let Err(error) = run_once(call, attempt).await else {
+        let span = span(call.request, attempts);
+        let Err(error) = run_once(call, attempt).instrument(span.clone()).await else {
+            drop(span);
             return call.writer.end().await;
         };
+        trace::fail(&span, error.code.as_str());
+        drop(span);
         let error = match attempt.key() {
             Some(key) => without_key(error, key),
             None => error,
@@ -59,6 +67,11 @@ pub(crate) async fn run(call: &Call<'_>, attempt: &mut (impl Attempt + Send)) {
         call.writer.retry(notice(&error, delay)).await;
         tokio::time::sleep(delay).await;
     }
+}
+
+fn span(request: &GenerateRequest, attempt: u32) -> Span {
+    let model = request.llm_config.as_ref().map_or("", |config| config.model.as_str());
+    gen_ai::provider_attempt(ProviderLabel::of(request).gen_ai, model, attempt)
 }
 
 /// One attempt. If the provider refuses the signatures of the history, a second request without them belongs to it.

@@ -123,6 +123,7 @@ pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenReques
         force: false,
         retry_of: None,
         parent: None,
+        trace: None,
     }
 }
 
@@ -133,6 +134,7 @@ pub(crate) fn claim_request(worker_name: &str) -> ClaimRequest {
         token: Uuid::new_v4(),
         lease: LEASE,
         stream_sequence: None,
+        trace: None,
         outage_grace: Duration::ZERO,
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, RequestParamsMeta as _, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -18,6 +18,7 @@ use super::events::events;
 use super::exchange::{EVENT_STREAM, Exchange, JSON, has_type, session_of};
 use super::pace::StreamPace;
 use super::{BearerToken, HttpFault, MAX_MESSAGE_BYTES};
+use crate::investigation::intake::headers::TRACEPARENT;
 
 /// The longest body of a refusal that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -48,6 +49,7 @@ impl StreamableHttpClient for HttpClient {
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let request = request_id(&message);
+        let headers = traced(headers, &message);
         let body = serde_json::to_vec(&message).map_err(StreamableHttpError::Deserialize)?;
         let exchange = Exchange { method: Method::POST, uri: &uri, session: session_id.as_deref(), headers, body };
         let response = self.exchange(&exchange).await?;
@@ -97,6 +99,18 @@ impl StreamableHttpClient for HttpClient {
         }
         Ok(events(response, None, MAX_MESSAGE_BYTES))
     }
+}
+
+/// The headers with the trace of a call, which its message has as well: a proxy reads no message.
+fn traced(mut headers: Headers, message: &ClientJsonRpcMessage) -> Headers {
+    if let ClientJsonRpcMessage::Request(request) = message
+        && let ClientRequest::CallToolRequest(call) = &request.request
+        && let Some(context) = call.params.traceparent()
+        && let Ok(value) = HeaderValue::from_str(context)
+    {
+        headers.insert(HeaderName::from_static(TRACEPARENT), value);
+    }
+    headers
 }
 
 /// The answer to a request: one message as JSON, or a stream of events.

@@ -1,0 +1,47 @@
+//! Traces: the spans of an investigation are exported over OTLP if the environment names a collector.
+//!
+//! `recorder` is the layer of `tracing` that gives each span its place, `export` sends ended spans to the collector.
+//! Without a collector the places are only for the logs.
+
+mod settings;
+mod pairs;
+mod sampler;
+mod span;
+mod recorder;
+mod export;
+mod otlp;
+mod connector;
+#[cfg(test)]
+mod tests;
+
+use self::export::ExportTask;
+use self::otlp::Collector;
+use self::recorder::Export;
+pub use self::recorder::Recorder;
+pub use self::settings::Settings;
+use crate::config::{Faults, environment_fault};
+
+/// The export of a process; without a collector it does nothing.
+#[derive(Debug, Default)]
+pub struct Traces(Option<ExportTask>);
+
+impl Traces {
+    /// Starts the export, and returns the layer that records the spans. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// When the file of certificates cannot be used.
+    pub fn start(settings: Option<Settings>) -> Result<(Recorder, Self), Faults> {
+        let Some(settings) = settings else { return Ok((Recorder::default(), Self::default())) };
+        let unusable = |problem| environment_fault("OTEL_EXPORTER_OTLP_CERTIFICATE", problem);
+        let (queue, task) = ExportTask::start(Collector::new(&settings).map_err(unusable)?);
+        let Settings { sampler, captures_content, .. } = settings;
+        Ok((Recorder::exporting(Export { queue, sampler, captures_content }), Self(Some(task))))
+    }
+
+    /// Sends the last spans, for two seconds at most.
+    pub async fn flush(self) {
+        if let Some(task) = self.0 {
+            task.flush().await;
+        }
+    }
+}
