@@ -83,10 +83,36 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
     connections.into_iter().chain(llm).chain(tracing).chain(scale).chain(pods).collect()
 }
 
+/// The same for the autoscalers of the LLM service and the receiver.
+fn refused_autoscalers() -> Vec<(&'static str, Value, &'static str)> {
+    let few = json!({"enabled": true, "minReplicas": 4, "maxReplicas": 2});
+    let no_target = json!({"enabled": true, "metric": {"name": "calls"}});
+    let unmeasured = json!({"autoscaling": {"enabled": true}, "resources": {"requests": {"cpu": null}}});
+    vec![
+        (
+            "default",
+            json!({"llmService": {"autoscaling": few}}),
+            "minReplicas 4 is more than llmService.autoscaling.maxReplicas 2",
+        ),
+        ("production", json!({"receiver": {"autoscaling": few}}), "receiver.autoscaling.minReplicas 4 is more"),
+        (
+            "default",
+            json!({"receiver": {"autoscaling": {"enabled": true}}}),
+            "needs receiver.enabled: there is nothing",
+        ),
+        (
+            "default",
+            json!({"llmService": {"autoscaling": no_target}}),
+            "metric.name needs llmService.autoscaling.metric.target",
+        ),
+        ("default", json!({"llmService": unmeasured}), "llmService.resources.requests.cpu, which is not set"),
+    ]
+}
+
 #[test]
 fn values_that_cannot_work_are_refused_with_a_sentence() {
     let Some(helm) = Helm::find() else { return };
-    let refused = refused();
+    let refused = [refused(), refused_autoscalers()].concat();
     let cases: Vec<Case> = refused.iter().map(|(file, set, _)| Case::with(file, set)).collect();
     for ((file, set, expected), rendered) in refused.iter().zip(helm.render(&cases)) {
         let fault = rendered.expect_err(&format!("{file} with {set} is accepted"));

@@ -167,3 +167,26 @@ fn policies_let_each_role_reach_only_what_it_needs() {
     let egress = release.object("NetworkPolicy", "-llm-service")["spec"]["egress"].to_string();
     assert!(egress.contains(r#""except":["169.254.0.0/16"]"#), "{egress}");
 }
+
+#[test]
+fn an_autoscaler_owns_the_number_of_pods_and_a_budget_counts_its_maximum() {
+    let Some(helm) = Helm::find() else { return };
+    let release =
+        helm.release(Case::with("hpa", &json!({"receiver": {"autoscaling": {"maxReplicas": 1, "minReplicas": 1}}})));
+    for (name, range) in [("-worker", [2, 10]), ("-llm-service", [2, 5]), ("-receiver", [1, 1])] {
+        let autoscaler = &release.object("HorizontalPodAutoscaler", name)["spec"];
+        assert_eq!([&autoscaler["minReplicas"], &autoscaler["maxReplicas"]], [&json!(range[0]), &json!(range[1])]);
+        assert_eq!(autoscaler["scaleTargetRef"]["name"], json!(format!("release-tarsy{name}")));
+        assert_eq!(release.object("Deployment", name)["spec"]["replicas"], Value::Null, "{name}");
+        let budgets = release.of_kind("PodDisruptionBudget");
+        let has_budget = budgets.iter().any(|budget| text(&budget["metadata"]["name"]).ends_with(name));
+        assert_eq!(has_budget, range[1] > 1, "{name}");
+    }
+    let metrics = |name: &str| release.object("HorizontalPodAutoscaler", name)["spec"]["metrics"][0].clone();
+    assert_eq!(metrics("-llm-service")["pods"]["metric"]["name"], "tarsy_llm_requests_in_flight");
+    let cpu = json!({"type": "Utilization", "averageUtilization": 70});
+    assert_eq!(metrics("-receiver")["resource"], json!({"name": "cpu", "target": cpu}));
+    let fixed = helm.release(Case::with("production", &json!({})));
+    assert_eq!(fixed.of_kind("HorizontalPodAutoscaler"), Vec::<&Value>::new());
+    assert_eq!(fixed.object("Deployment", "-llm-service")["spec"]["replicas"], 3);
+}

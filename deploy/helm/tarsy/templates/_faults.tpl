@@ -128,6 +128,25 @@
 {{- if and (eq $scaling.mode "keda") (not $scaling.keda.monitoringEndpoint) -}}
 {{- $faults = append $faults "autoscaling.mode is keda: set autoscaling.keda.monitoringEndpoint to host:port of the monitoring of NATS" -}}
 {{- end -}}
+{{- range $key := list "llmService" "receiver" -}}
+{{- $role := index $.Values $key -}}
+{{- $own := $role.autoscaling -}}
+{{- if $own.enabled -}}
+{{- if not $role.enabled -}}
+{{- $faults = append $faults (printf "%s.autoscaling.enabled needs %s.enabled: there is nothing to scale" $key $key) -}}
+{{- end -}}
+{{- if gt ($own.minReplicas | int) ($own.maxReplicas | int) -}}
+{{- $faults = append $faults (printf "%s.autoscaling.minReplicas %d is more than %s.autoscaling.maxReplicas %d" $key ($own.minReplicas | int) $key ($own.maxReplicas | int)) -}}
+{{- end -}}
+{{- if and $own.metric.name (not $own.metric.target) -}}
+{{- $faults = append $faults (printf "%s.autoscaling.metric.name needs %s.autoscaling.metric.target" $key $key) -}}
+{{- end -}}
+{{- $requests := $role.resources.requests | default dict -}}
+{{- if and (not $own.metric.name) (not $requests.cpu) -}}
+{{- $faults = append $faults (printf "%s.autoscaling compares the CPU with %s.resources.requests.cpu, which is not set" $key $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and (eq .Values.migrations.mode "onStart") (gt $workers 3) -}}
 {{- $faults = append $faults (printf "migrations.mode is onStart, for development, and up to %d workers may start: use hook or job" $workers) -}}
 {{- end -}}

@@ -95,6 +95,11 @@ app.kubernetes.io/component: {{ .component }}
 {{- if eq .Values.autoscaling.mode "none" -}}{{ .Values.worker.replicas | int }}{{- else -}}{{ .Values.autoscaling.minReplicas | int }}{{- end -}}
 {{- end -}}
 
+{{/* The most pods of the LLM service or the receiver: (dict "values" .Values.receiver) */}}
+{{- define "tarsy.maxPods" -}}
+{{- if not .values.enabled -}}0{{- else if .values.autoscaling.enabled -}}{{ .values.autoscaling.maxReplicas | int }}{{- else -}}{{ .values.replicas | int }}{{- end -}}
+{{- end -}}
+
 {{- define "tarsy.natsUrl" -}}
 {{- if .Values.trial.enabled -}}
 nats://{{ include "tarsy.name" (dict "root" . "component" "trial-nats") }}:4222
