@@ -227,7 +227,7 @@ pub struct LlmServiceArgs {
     #[command(flatten)]
     pub parent: ParentArgs,
     /// Counts the calls of each execution, for tests
-    #[arg(long, value_name = "FILE", hide = true)]
+    #[arg(long, value_name = "FILE", env = "TARSY_MODEL_CALLS_FILE", hide = true)]
     pub calls_file: Option<PathBuf>,
     /// The socket of the gates that every answer waits at, for tests
     #[arg(long, value_name = "SOCKET", env = "TARSY_GATES", hide = true)]

@@ -63,6 +63,11 @@ impl Helm {
         program("TARSY_TEST_CHART_PYTHON").map(Self)
     }
 
+    /// The interpreter that has it.
+    pub(super) fn python(&self) -> &Path {
+        &self.0
+    }
+
     fn ask(&self, key: &str, what: Value, versions: &[&str]) -> Vec<Value> {
         let mut request = json!({"chart": CHART, "versions": versions});
         request[key] = what;

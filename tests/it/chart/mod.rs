@@ -10,3 +10,4 @@ mod refusals;
 mod rollout;
 mod policy;
 mod processes;
+mod cluster;

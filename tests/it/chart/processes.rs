@@ -2,12 +2,11 @@
 //!
 //! What a kubelet would mount is written below a directory, and what listens takes a free port of loopback.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 use serde_json::{Value, json};
 
+use super::cluster::container::{Objects, Place, prepare};
 use super::helm::{Case, Helm, Release, text};
+use crate::safety::permissions::{PASSWORD, guarded};
 use crate::support::http;
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
@@ -19,78 +18,57 @@ const TOKEN: &str = "t0ken-of-the-receiver";
 /// A node: the release, the Secrets of the cluster, and the files of its pods.
 struct Node {
     release: Release,
-    /// By name and key.
-    secrets: BTreeMap<(String, String), String>,
+    secrets: Objects,
     files: tempfile::TempDir,
-    /// Addresses in variables, and where those servers are here.
-    addresses: Vec<(String, String)>,
+    /// Addresses of services, and where those servers are here.
+    services: Vec<(String, String)>,
 }
 
 impl Node {
-    fn pod(&self, name: &str) -> &Value {
-        let pods = self.release.pods();
-        pods.into_iter().find(|(pod, _)| pod.ends_with(name)).unwrap_or_else(|| panic!("no pod {name}")).1
+    fn new(release: Release, secrets: &[(&str, &[(&str, &str)])]) -> Self {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let secrets =
+            secrets.iter().map(|(name, keys)| (("Secret", (*name).to_owned()), keys.iter().map(owned).collect()));
+        let (secrets, files) = (secrets.collect(), tempfile::tempdir().unwrap());
+        Self { release, secrets, files, services: Vec::new() }
     }
 
     /// Starts the only container of a pod.
     fn start(&self, name: &str) -> Tarsy {
-        let pod = self.pod(name);
-        let container = &pod["containers"][0];
-        let folder = self.files.path().join(name);
-        let mounts = container["volumeMounts"].as_array().unwrap().iter().map(|mount| {
-            let path = folder.join(text(&mount["name"]));
-            self.fill(pod, text(&mount["name"]), &path);
-            (text(&mount["mountPath"]), path.display().to_string())
-        });
-        let mounts: Vec<(&str, String)> = mounts.filter(|(path, _)| *path != "/tmp").collect();
-        let here = |value: &str| {
-            let (path, file) = mounts.iter().find(|(path, _)| value.starts_with(&format!("{path}/")))?;
-            Some(value.replacen(path, file, 1))
-        };
-        let variables = container["env"].as_array().unwrap().iter().map(|variable| {
-            let value = text(&variable["value"]);
-            let address = self.addresses.iter().find(|(known, _)| known == value).map(|(_, address)| address.clone());
-            let value = match text(&variable["valueFrom"]["fieldRef"]["fieldPath"]) {
-                "metadata.name" => format!("{name}-0"),
-                _ => address.or_else(|| here(value)).unwrap_or_else(|| value.to_owned()),
-            };
-            (text(&variable["name"]), value)
-        });
-        let variables: Vec<(&str, String)> = variables.collect();
-        let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let args = container["args"].as_array().unwrap().iter().map(|arg| match text(arg) {
-            listen if listen.starts_with("0.0.0.0:") => "127.0.0.1:0".to_owned(),
-            arg => here(arg).unwrap_or_else(|| arg.to_owned()),
-        });
-        let args: Vec<String> = args.collect();
-        Tarsy::spawn(name, &args.iter().map(String::as_str).collect::<Vec<_>>(), &variables)
+        let pods = self.release.pods();
+        let (_, spec) = pods.iter().find(|(pod, _)| pod.ends_with(name)).unwrap_or_else(|| panic!("no pod {name}"));
+        let pod = json!({"metadata": {"name": format!("{name}-0")}, "spec": spec});
+        let mut objects = self.secrets.clone();
+        for config in self.release.of_kind("ConfigMap") {
+            let data = config["data"].as_object().unwrap().iter();
+            let data = data.map(|(key, value)| (key.clone(), text(value).to_owned())).collect();
+            objects.insert(("ConfigMap", text(&config["metadata"]["name"]).to_owned()), data);
+        }
+        let (folder, services) = (self.files.path().join(name), self.services.clone());
+        let place = Place { folder, ip: None, group: None, services };
+        let start = prepare(&pod, &pod["spec"]["containers"][0], &objects, &place).unwrap();
+        let args: Vec<&str> = start.args.iter().map(String::as_str).collect();
+        let env: Vec<(&str, &str)> = start.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        Tarsy::spawn(name, &args, &env)
     }
 
-    /// Writes the files of a volume, as a kubelet does.
-    fn fill(&self, pod: &Value, volume: &str, folder: &Path) {
-        let volumes = pod["volumes"].as_array().unwrap();
-        let volume = volumes.iter().find(|found| found["name"] == volume).unwrap();
-        let write = |path: PathBuf, content: &str| {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        };
-        for source in volume["projected"]["sources"].as_array().into_iter().flatten() {
-            let name = text(&source["secret"]["name"]);
-            for item in source["secret"]["items"].as_array().unwrap() {
-                let key = (name.to_owned(), text(&item["key"]).to_owned());
-                write(folder.join(text(&item["path"])), self.secrets.get(&key).unwrap_or_else(|| panic!("{key:?}")));
-            }
-        }
-        if let Some(name) = volume["configMap"]["name"].as_str() {
-            let data = &self.release.object("ConfigMap", name)["data"];
-            let items = volume["configMap"]["items"].as_array();
-            let renamed = items
-                .map(|items| items.iter().map(|item| (text(&item["key"]), text(&item["path"]))).collect::<Vec<_>>());
-            let keys = data.as_object().unwrap().keys();
-            for (key, path) in renamed.unwrap_or_else(|| keys.map(|key| (key.as_str(), key.as_str())).collect()) {
-                write(folder.join(path), text(&data[key]));
-            }
-        }
+    /// Migrates, and starts the LLM service and a worker, which is ready. Returns both with the address of the worker.
+    async fn start_roles(&mut self) -> (Tarsy, Tarsy, String) {
+        let mut migrate = self.start("-migrate");
+        assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
+        let mut llm = self.start("-llm-service");
+        self.services.push(("release-tarsy-llm-service.space.svc:50051".to_owned(), llm.ready().await));
+        let mut worker = self.start("-worker");
+        let metrics = worker.ready().await;
+        eventually("the worker is ready", || async { http::get(&metrics, "/readyz").await.status == 200 }).await;
+        (llm, worker, metrics)
+    }
+
+    /// `helm test`.
+    async fn test(&self) {
+        let mut test = self.start("-test");
+        let (code, output) = test.finished().await;
+        assert_eq!(code, 0, "{output}{}", test.log());
     }
 }
 
@@ -106,31 +84,20 @@ fn values() -> Value {
 async fn the_rendered_pods_migrate_investigate_the_alert_of_the_test_and_drain() {
     let Some(helm) = Helm::find() else { return };
     let (nats, database) = (NatsServer::start().await, TestDatabase::empty());
-    let secrets = [
-        (("tarsy-nats", "url"), nats.url()),
-        (("tarsy-database", "url"), format!("{}\n", database.url())),
-        (("tarsy-llm-token", "token"), "t0ken-of-the-llm-service".to_owned()),
-        (("tarsy-receiver", "token"), format!("{TOKEN}\n")),
+    let (address, receive_token) = (format!("{}\n", database.url()), format!("{TOKEN}\n"));
+    let secrets: [(&str, &[(&str, &str)]); 4] = [
+        ("tarsy-nats", &[("url", &nats.url())]),
+        ("tarsy-database", &[("url", &address)]),
+        ("tarsy-llm-token", &[("token", "t0ken-of-the-llm-service")]),
+        ("tarsy-receiver", &[("token", &receive_token)]),
     ];
-    let secrets = secrets.into_iter().map(|((name, key), value)| ((name.to_owned(), key.to_owned()), value)).collect();
-    let release = helm.release(Case::with("default", &values()));
-    let mut node = Node { release, secrets, files: tempfile::tempdir().unwrap(), addresses: Vec::new() };
-
-    let mut migrate = node.start("-migrate");
-    assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
-    let mut llm = node.start("-llm-service");
-    let address = llm.ready().await;
-    node.addresses.push(("release-tarsy-llm-service.space.svc:50051".to_owned(), address));
-    let (mut worker, mut receiver) = (node.start("-worker"), node.start("-receiver"));
-    let (worker_metrics, alerts) = (worker.ready().await, receiver.ready().await);
-    eventually("the worker is ready", || async { http::get(&worker_metrics, "/readyz").await.status == 200 }).await;
+    let mut node = Node::new(helm.release(Case::with("default", &values())), &secrets);
+    let (mut llm, mut worker, worker_metrics) = node.start_roles().await;
+    let mut receiver = node.start("-receiver");
+    let alerts = receiver.ready().await;
     assert_eq!(http::get(&worker_metrics, "/healthz").await.status, 200);
     assert!(worker.log().contains("-worker-0"), "{}", worker.log());
-
-    // `helm test`.
-    let mut test = node.start("-test");
-    let (code, output) = test.finished().await;
-    assert_eq!(code, 0, "{output}{}", test.log());
+    node.test().await;
 
     let bearer = format!("Bearer {TOKEN}");
     let post = |headers: Vec<(&'static str, String)>| {
@@ -148,4 +115,41 @@ async fn the_rendered_pods_migrate_investigate_the_alert_of_the_test_and_drain()
         role.terminate();
         assert_eq!(role.finished().await.0, 0, "{}", role.log());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_with_the_least_rights_at_nats_investigate_an_alert() {
+    let Some(helm) = Helm::find() else { return };
+    let (nats, database) = (guarded().await, TestDatabase::empty());
+    let address = database.url().to_owned();
+    // A word of each role's own would not show more: the user decides what is permitted.
+    let words = [("worker", PASSWORD), ("receiver", PASSWORD), ("administrator", PASSWORD)];
+    let secrets: [(&str, &[(&str, &str)]); 4] = [
+        ("tarsy-nats", &words),
+        ("tarsy-database", &[("url", &address)]),
+        ("tarsy-llm-token", &[("token", "t0ken-of-the-llm-service")]),
+        ("tarsy-receiver", &[("token", TOKEN)]),
+    ];
+    let login = json!({"kind": "password", "secret": {"name": "tarsy-nats"}});
+    let mut set = values();
+    set["nats"] = json!({"url": nats.url(), "login": login});
+    let mut node = Node::new(helm.release(Case::with("default", &set)), &secrets);
+    let (_llm, worker, _) = node.start_roles().await;
+    node.test().await;
+    let mut receiver = node.start("-receiver");
+    let alerts = receiver.ready().await;
+    let bearer = format!("Bearer {TOKEN}");
+    let posted = async || http::post(&alerts, "/alert", &[("authorization", &bearer)], b"disk full").await.status;
+    eventually("the receiver takes alerts", async || posted().await == 202).await;
+    let completed = "SELECT count(*) FROM alert_sessions WHERE status = 'completed' AND settled_at IS NOT NULL";
+    eventually("both alerts are investigated", async || database.number(completed) >= 2).await;
+    for log in [worker.log(), receiver.log()] {
+        assert!(!log.to_lowercase().contains("permissions violation"), "{log}");
+    }
+
+    // The user of another role is not enough: the worker cannot claim.
+    set["nats"]["login"]["users"] = json!({"worker": "tarsy-producer"});
+    node.release = helm.release(Case::with("default", &set));
+    let wrong = node.start("-worker");
+    eventually("the broker refuses it", async || wrong.log().to_lowercase().contains("permission")).await;
 }

@@ -8,4 +8,4 @@ mod provider_bytes;
 mod masking_speed;
 mod hostile;
 pub(crate) mod hostile_servers;
-mod permissions;
+pub(crate) mod permissions;

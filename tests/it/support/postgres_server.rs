@@ -37,6 +37,15 @@ pub(crate) struct PostgresServer {
     process: Option<Child>,
 }
 
+/// The directory with the programs of the shared server, and the user that may run them, if it is not this one.
+pub(crate) fn programs() -> (PathBuf, Option<u32>) {
+    let ask = |query: &str| -> String { diesel::select(sql::<Text>(query)).get_result(&mut admin()).expect(query) };
+    let programs = PathBuf::from(ask("(SELECT setting FROM pg_config WHERE name = 'BINDIR')"));
+    let data = ask("current_setting('data_directory')");
+    let owner = std::fs::metadata(data).expect("the shared server is on this machine").uid();
+    (programs, Some(owner).filter(|owner| *owner != geteuid().as_raw()))
+}
+
 impl PostgresServer {
     /// A fresh cluster, which does not wait for the disk.
     pub(crate) async fn start() -> Self {
@@ -45,11 +54,7 @@ impl PostgresServer {
 
     /// A fresh cluster with these settings, each `name=value`.
     pub(crate) async fn start_with(settings: &[&str]) -> Self {
-        let ask = |query: &str| -> String { diesel::select(sql::<Text>(query)).get_result(&mut admin()).expect(query) };
-        let programs = PathBuf::from(ask("(SELECT setting FROM pg_config WHERE name = 'BINDIR')"));
-        let data = ask("current_setting('data_directory')");
-        let owner = std::fs::metadata(data).expect("the shared server is on this machine").uid();
-        let user = Some(owner).filter(|owner| *owner != geteuid().as_raw());
+        let (programs, user) = programs();
         let directory = Self::directory_of(user);
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let mut server = Self { directory, programs, user, port: free_port(), settings, process: None };

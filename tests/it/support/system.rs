@@ -101,22 +101,12 @@ impl TestSystem {
 
     /// Starts everything except workers, with these options.
     pub(crate) async fn start_with(mut setup: Setup<'_>) -> Self {
-        let watched = setup.watched;
-        let nats = NatsServer::start().await;
         let database = match setup.database.take() {
             Some(database) => database,
             None => TestDatabase::create().await,
         };
-        let (gates, directory) = (Gatekeeper::new(watched), tempfile::tempdir().unwrap());
-        let mut system = Self {
-            llm: Tarsy::spawn("nobody", &["config", "example"], &[]),
-            llm_addr: String::new(),
-            nats_url: setup.nats_url.take(),
-            nats,
-            database,
-            gates,
-            directory,
-        };
+        let mut system = Self::servers(setup.watched, database).await;
+        system.nats_url = setup.nats_url.take();
         std::fs::write(system.file("tarsy.yaml"), system.config(&setup)).unwrap();
         std::fs::create_dir(system.file("transcripts")).unwrap();
         if let Some(transcript) = setup.transcript {
@@ -128,6 +118,19 @@ impl TestSystem {
         system.start_llm_service("127.0.0.1:0").await;
         system.migrate_with(setup.migrator.unwrap_or_else(|| Path::new(TARSY))).await;
         system
+    }
+
+    /// Starts NATS and the gates: for roles that are started elsewhere.
+    pub(crate) async fn servers(watched: &[&str], database: TestDatabase) -> Self {
+        Self {
+            llm: Tarsy::spawn("nobody", &["config", "example"], &[]),
+            llm_addr: String::new(),
+            nats_url: None,
+            nats: NatsServer::start().await,
+            database,
+            gates: Gatekeeper::new(watched),
+            directory: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// Migrates schema and streams to this version.

@@ -11,10 +11,10 @@ use tarsy::bus::permissions::NatsRole;
 use crate::support::nats::NatsServer;
 
 /// The password of every user here.
-const PASSWORD: &str = "s3cret-word";
+pub(crate) const PASSWORD: &str = "s3cret-word";
 
 /// A server with the users of `deploy/nats/nats.conf`, and one without limits: `root`.
-async fn guarded() -> NatsServer {
+pub(crate) async fn guarded() -> NatsServer {
     let users = NatsRole::ALL.map(|role| {
         let permissions = files::deployed(&format!("nats/{}.conf", role.as_str()));
         format!("{{ user: tarsy-{}, password: \"{PASSWORD}\", permissions: {{\n{permissions}}} }}\n", role.as_str())
