@@ -93,6 +93,7 @@ impl Command {
             | Self::Init(_)
             | Self::Config(_)
             | Self::Doctor(_)
+            | Self::Health(_)
             | Self::Models(_)
             | Self::Tools(_)
             | Self::Inspect(_)
