@@ -4,4 +4,6 @@ mod protocol;
 pub(crate) mod checkpoints;
 pub(crate) mod chaos;
 mod load;
+mod deaths;
+mod sizing;
 mod journals;

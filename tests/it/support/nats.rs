@@ -63,6 +63,11 @@ impl NatsServer {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
+    /// The id of the running process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.as_ref().expect("the server runs").id()
+    }
+
     /// Kills the process with SIGKILL.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {

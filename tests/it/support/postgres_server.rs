@@ -76,6 +76,11 @@ impl PostgresServer {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// The id of the running process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.as_ref().expect("the server runs").id()
+    }
+
     /// Admits every role but the superuser only over TLS and with a password.
     pub(crate) async fn require_tls(&self, pair: &Pair) {
         for (from, name) in [(&pair.certificate, "server.crt"), (&pair.key, "server.key")] {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,6 +19,14 @@ const KEPT_LINES: usize = 20_000;
 
 /// The program under test.
 pub(crate) const TARSY: &str = env!("CARGO_BIN_EXE_tarsy");
+
+/// The program of the roles: the one that `TARSY_TEST_PROGRAM` names, so that a measurement can take an optimised one,
+/// or [`TARSY`].
+pub(crate) fn program() -> &'static str {
+    static PROGRAM: LazyLock<String> =
+        LazyLock::new(|| std::env::var("TARSY_TEST_PROGRAM").unwrap_or_else(|_| TARSY.to_owned()));
+    &PROGRAM
+}
 
 /// A running tarsy. Killed when it is dropped; its log is printed if the test fails.
 pub(crate) struct Tarsy {
@@ -39,7 +47,7 @@ struct Log {
 impl Tarsy {
     /// Starts `tarsy <args>` with these variables of tarsy and no others.
     pub(crate) fn spawn(name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
-        Self::spawn_program(Path::new(TARSY), name, args, env)
+        Self::spawn_program(Path::new(program()), name, args, env)
     }
 
     /// Starts another program that behaves like tarsy.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::gates::Gatekeeper;
 use super::nats::NatsServer;
 use super::postgres::TestDatabase;
-use super::process::{TARSY, Tarsy};
+use super::process::{Tarsy, program};
 use super::wait::eventually_within;
 
 /// Lease of the workers: a dead worker is noticed after this time.
@@ -116,7 +116,7 @@ impl TestSystem {
             std::fs::write(system.file("transcripts").join(format!("{number}.yaml")), transcript).unwrap();
         }
         system.start_llm_service("127.0.0.1:0").await;
-        system.migrate_with(setup.migrator.unwrap_or_else(|| Path::new(TARSY))).await;
+        system.migrate_with(setup.migrator.unwrap_or_else(|| Path::new(program()))).await;
         system
     }
 
@@ -135,7 +135,7 @@ impl TestSystem {
 
     /// Migrates schema and streams to this version.
     pub(crate) async fn migrate(&self) {
-        self.migrate_with(Path::new(TARSY)).await;
+        self.migrate_with(Path::new(program())).await;
     }
 
     async fn migrate_with(&self, program: &Path) {
@@ -146,8 +146,9 @@ impl TestSystem {
 
     fn config(&self, setup: &Setup<'_>) -> String {
         let Setup { slots, reserved, attempts, sections, .. } = setup;
+        let program = program();
         format!(
-            "mcp_servers:\n  drill:\n    command: {TARSY}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
+            "mcp_servers:\n  drill:\n    command: {program}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
              env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\n    allow: [{}]\n{}worker:\n  tool_wait: {}s\n  lease: {}s\n  slots: {slots}\n  \
              reserved_critical_slots: {reserved}\n  sweep_interval: {}s\n  attempts: {attempts}\ndedupe:\n  cooldown: {}s\n{sections}",
             self.gates.socket().display(),

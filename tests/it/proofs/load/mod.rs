@@ -24,15 +24,15 @@ use crate::support::system::TestSystem;
 use crate::support::wait::eventually;
 
 /// This word in an alert selects the recording of these tests.
-const MARK: &str = "PacedDrill";
+pub(super) const MARK: &str = "PacedDrill";
 /// Concurrent publishes.
 const PUBLISHED_AT_ONCE: usize = 256;
 
 /// The time of the stream's ack of each alert.
-type Published = BTreeMap<SessionId, DateTime<Utc>>;
+pub(super) type Published = BTreeMap<SessionId, DateTime<Utc>>;
 
 /// A recording of `answers` answers that take `call` each; all but the last one call a read-only tool.
-fn paced(answers: usize, call: Duration) -> String {
+pub(super) fn paced(answers: usize, call: Duration) -> String {
     let wait = call.as_millis();
     let mut text = format!("name: paced\nmatch: {MARK}\nprovider_state: true\nanswers:\n");
     for step in 1..answers {
@@ -61,10 +61,15 @@ impl Default for Alert<'_> {
 }
 
 /// Publishes `count` different alerts and returns when the stream has acknowledged all of them.
-async fn publish_many(system: &TestSystem, count: usize) -> Published {
+pub(super) async fn publish_many(system: &TestSystem, count: usize) -> Published {
     let jetstream = system.jetstream().await;
     let publishing = stream::iter(0..count).map(|_| publish(&jetstream, Alert::default()));
     publishing.buffer_unordered(PUBLISHED_AT_ONCE).collect().await
+}
+
+/// Publishes one alert with this text.
+pub(super) async fn publish_text(system: &TestSystem, text: &'static str) {
+    publish(&system.jetstream().await, Alert { text, ..Alert::default() }).await;
 }
 
 /// Returns the time of the stream's ack.

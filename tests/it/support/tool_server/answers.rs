@@ -82,6 +82,7 @@ fn tools() -> Value {
         tool("hold_look", true),
         tool("large", true),
         tool("tokens", true),
+        tool("log", true),
         tool("restart", false),
         tool("hold_restart", false)
     ])
@@ -107,9 +108,30 @@ async fn call(shared: &Shared, message: &Value) -> io::Result<Answer> {
     let text = match tool.as_str() {
         "large" => "x".repeat(LARGE_BYTES),
         "tokens" => format!("seen: {}", tokens(shared)),
+        "log" => log(&message["params"]["arguments"]),
         _ => "done".to_owned(),
     };
     Ok(result(shared, message, json!({"content": [{"type": "text", "text": text}]})))
+}
+
+/// Lines of a log, as many bytes as `bytes` asks for, with numbers that depend on `from`.
+fn log(arguments: &Value) -> String {
+    let number = |key: &str| usize::try_from(arguments[key].as_u64().unwrap_or_default()).unwrap();
+    let mut text = String::new();
+    for line in number("from") * 1000.. {
+        if text.len() >= number("bytes") {
+            break;
+        }
+        let (id, ms) = (line.wrapping_mul(0x9e37_79b9_7f4a_7c15), line * 7919 % 1000);
+        text.push_str(&format!(
+            "2026-03-01T14:{:02}:{:02}.{ms:03}Z ERROR checkout-7d9f8b6c5-x2x9p request {id:016x} failed after {ms} ms: \
+             connection to 10.0.3.{}:5432 refused\n",
+            line / 60 % 60,
+            line % 60,
+            line % 250,
+        ));
+    }
+    text
 }
 
 /// The tokens that clients sent, one after the other.

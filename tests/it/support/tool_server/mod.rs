@@ -1,7 +1,8 @@
 //! An MCP server over streamable HTTP in the process of the test: sessions, tokens, and faults on request.
 //!
 //! Its tools: `look` (read-only) and `restart` (may change something) answer `done`; `hold_look` and `hold_restart`
-//! wait for the test; `large` answers with more than a client reads, and `tokens` with all tokens that clients sent.
+//! wait for the test; `large` answers with more than a client reads, `log` with lines of a log, and `tokens` with all
+//! tokens that clients sent.
 
 mod answers;
 

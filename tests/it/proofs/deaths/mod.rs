@@ -1,0 +1,149 @@
+//! What happens when each part dies: real processes are killed, and the times until the work goes on are printed. The
+//! table in `docs/operations/failures.md` is this output.
+//!
+//! The suite runs each death once, with short leases and outages. `TARSY_DEATHS_RUNS=3` runs each three times with the
+//! settings of production and outages of a minute. `TARSY_DEATHS_AT_ONCE` is the number of systems at the same time,
+//! `TARSY_DEATHS_ONLY` lists parts of the names of the deaths to run, separated by commas.
+
+mod bed;
+mod broker;
+mod database;
+mod everything;
+mod models;
+mod producers;
+mod tools;
+mod workers;
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use futures_util::future::LocalBoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+
+use crate::support::figures::{Figures, from_env};
+
+const AT_ONCE: usize = 3;
+
+/// The settings that decide how long a death lasts.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    lease: Duration,
+    tool_wait: Duration,
+    /// How long a part is gone that does not return at once.
+    outage: Duration,
+    /// The delay that the provider asks for when it refuses.
+    retry_after: Duration,
+}
+
+impl Pace {
+    const SUITE: Self = Self {
+        lease: Duration::from_secs(3),
+        tool_wait: Duration::from_secs(2),
+        outage: Duration::from_secs(3),
+        retry_after: Duration::from_secs(1),
+    };
+    /// The defaults of a worker.
+    const PRODUCTION: Self = Self {
+        lease: Duration::from_secs(30),
+        tool_wait: Duration::from_secs(60),
+        outage: Duration::from_secs(60),
+        retry_after: Duration::from_secs(10),
+    };
+}
+
+/// What was measured in one run of a death.
+struct Measured {
+    what: &'static str,
+    times: Vec<Duration>,
+}
+
+impl Measured {
+    fn new(what: &'static str, times: Vec<Duration>) -> Self {
+        Self { what, times }
+    }
+
+    fn one(what: &'static str, time: Duration) -> Self {
+        Self::new(what, vec![time])
+    }
+}
+
+/// One death, and how it is run.
+struct Death {
+    name: &'static str,
+    run: fn(Pace) -> LocalBoxFuture<'static, Vec<Measured>>,
+}
+
+macro_rules! deaths {
+    ($($name:literal => $run:path),+ $(,)?) => {
+        [$(Death { name: $name, run: |pace| $run(pace).boxed_local() }),+]
+    };
+}
+
+fn deaths() -> Vec<Death> {
+    deaths![
+        "worker killed (kill -9)" => workers::killed,
+        "worker stopped (SIGTERM)" => workers::terminated,
+        "worker frozen, then continued" => workers::frozen,
+        "every worker killed, a new one later" => workers::all_killed,
+        "alert that kills each worker that reads it" => workers::poisoned,
+        "broker killed and restarted" => broker::restarted,
+        "broker gone" => broker::gone,
+        "queue full" => broker::queue_full,
+        "timeline stream full" => broker::timeline_full,
+        "database killed and restarted" => database::restarted,
+        "database gone" => database::gone,
+        "disk of the database full" => database::disk_full,
+        "clock of the database jumps by an hour" => database::clock_jumps,
+        "LLM service killed in the middle of answers" => models::killed,
+        "LLM service gone" => models::gone,
+        "provider refuses twice (429 with a delay)" => models::rate_limited,
+        "provider fails three times (5xx)" => models::failing,
+        "tool server killed during a call (stdio)" => tools::stdio_killed,
+        "tool server gone (HTTP)" => tools::http_gone,
+        "receiver killed and restarted" => producers::receiver_killed,
+        "everything killed at once" => everything::killed,
+    ]
+    .into()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_death_delays_investigations_by_a_known_time_and_loses_nothing() {
+    let runs: usize = from_env("TARSY_DEATHS_RUNS", 0);
+    let only: String = from_env("TARSY_DEATHS_ONLY", String::new());
+    let pace = if runs == 0 { Pace::SUITE } else { Pace::PRODUCTION };
+    let (runs, began) = (runs.max(1), Instant::now());
+    let chosen: Vec<Death> =
+        deaths().into_iter().filter(|death| only.split(',').any(|part| death.name.contains(part))).collect();
+    println!("runs of each death: {runs}; lease {:?}, outages {:?}", pace.lease, pace.outage);
+    println!("{:<62} {:>9} {:>9} {:>6}", "", "median", "worst", "count");
+    let mut measured = pin!(
+        stream::iter(chosen)
+            .map(|death| measure(death, pace, runs))
+            .buffered(from_env("TARSY_DEATHS_AT_ONCE", AT_ONCE))
+    );
+    while let Some(lines) = measured.next().await {
+        println!("{lines}");
+    }
+    println!("all in {:.0?}", began.elapsed());
+}
+
+/// Runs a death several times; returns its lines of the table.
+async fn measure(death: Death, pace: Pace, runs: usize) -> String {
+    let mut measured: Vec<Measured> = Vec::new();
+    for _ in 0..runs {
+        for new in (death.run)(pace).await {
+            match measured.iter_mut().find(|known| known.what == new.what) {
+                Some(known) => known.times.extend(new.times),
+                None => measured.push(new),
+            }
+        }
+    }
+    let lines = measured.into_iter().map(|Measured { what, times }| {
+        let (count, figures) = (times.len(), Figures::from_iter(times));
+        let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+        let (median, worst) =
+            if count == 0 { Default::default() } else { (seconds(figures.median()), seconds(figures.worst())) };
+        format!("\n  {what:<60} {median:>9} {worst:>9} {count:>6}")
+    });
+    death.name.to_owned() + &lines.collect::<String>()
+}
