@@ -51,8 +51,8 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the alert is not stored, or not known to be stored ([`Error::Unavailable`]), after at most 22 s. A `duplicate` in the
-    /// acknowledgement is an error, too: the server has stored nothing.
+    /// When the alert is not stored, or not known to be stored ([`Error::Unavailable`]), after at most 22 s. A
+    /// `duplicate` in the acknowledgement is an error, too: the server has stored nothing.
     pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
         self.publish_as(MessageKind::Alert, alert).await
     }
