@@ -81,8 +81,8 @@ impl Nats {
         published
     }
 
-    /// Publishes a message on a subject of the queue. While a cluster elects a leader no server takes the message, which
-    /// is therefore sent again; a message that may be stored is not.
+    /// Publishes a message on a subject of the queue. While a cluster elects a leader, no server takes it; it is
+    /// therefore sent again; a message that may be stored is not.
     pub(crate) async fn enqueue(&self, subject: String, headers: HeaderMap, body: Vec<u8>) -> Result<Published, Error> {
         let (body, begun, mut refusals) = (Bytes::from(body), Instant::now(), 0);
         loop {

@@ -1,5 +1,5 @@
-//! `deploy/compose.yaml` as processes of this machine: command lines, variables, files and secrets of each service,
-//! with the real binary. What Compose would mount is a path here, and what listens takes a free port of loopback.
+//! `deploy/compose.yaml` as processes of this machine: command lines, variables, files and secrets of each service, by
+//! the real binary. What Compose would mount is a path here, and what listens takes a free port of loopback.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -46,7 +46,7 @@ impl NatsCluster {
             }
             let routes = links.iter().enumerate().filter(|(to, _)| *to != number);
             let routes: Vec<String> = routes.map(|(_, link)| format!("nats://127.0.0.1:{}", link.port())).collect();
-            // Servers send each other their addresses. Nothing listens at the one they send: all routes use the proxies.
+            // Servers send each other their addresses. Nothing listens at these, so all routes use the proxies.
             let settings = format!(
                 "server_name: n{number}\nserver_tags: [\"az:{number}\", \"disk:ssd\"]\n\
                  lame_duck_duration: \"30s\"\nlame_duck_grace_period: \"1s\"\nhttp: \"127.0.0.1:{}\"\n\
