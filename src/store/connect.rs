@@ -8,6 +8,7 @@ use diesel::{Connection, PgConnection};
 use super::address;
 use super::error::Error;
 use super::pool::{self, Limits, Newest, Pool};
+use super::writes::prune::Positions;
 use crate::config::Secret;
 use crate::investigation::mask::Mask;
 
@@ -174,6 +175,8 @@ pub struct Store {
     /// The row that the probe of this process writes to.
     pub(super) probe_slot: i16,
     pub(super) mask: Mask,
+    /// How far this process has pruned.
+    pub(super) positions: Positions,
 }
 
 impl Store {
@@ -190,6 +193,7 @@ impl Store {
             retry_for: options.retry_for,
             probe_slot: fastrand::i16(0..PROBE_SLOTS),
             mask: Mask::default(),
+            positions: Positions::default(),
         })
     }
 

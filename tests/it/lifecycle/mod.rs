@@ -1,5 +1,6 @@
 //! The life of alerts and sessions: start of a worker, delivery, cooldown, chains, tools, cancellation and settlement.
 
+mod pooler;
 pub(crate) mod start;
 mod trust;
 mod delivery;

@@ -2,6 +2,7 @@
 //!
 //! It runs the programs of the shared server, as the owner of that server's data: Postgres refuses to run as root.
 
+mod backup;
 mod standby;
 
 use std::fs::{File, Permissions};

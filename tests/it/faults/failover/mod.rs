@@ -1,9 +1,10 @@
 //! A Postgres standby that is promoted while investigations run: with and without lost commits, and with an old primary
-//! that comes back.
+//! that comes back. Backups that are restored.
 
 mod lost;
 mod synchronous;
 mod old_primary;
+mod backup;
 
 use std::time::{Duration, Instant};
 
@@ -52,18 +53,9 @@ impl Pair {
         // libpq does not try the next server when one lacks the database.
         standby.has_everything(&primary).await;
         let address = same_database(&primary.url_with(&standby.server), &database);
-        let transcripts: Vec<String> = (0..sessions).map(transcript).collect();
-        let transcripts: Vec<&str> = transcripts.iter().map(String::as_str).collect();
-        let sweep = Duration::from_secs(1);
-        let setup = Setup {
-            watched,
-            allow: &[TOOL],
-            transcripts: &transcripts,
-            sweep,
-            slots: 8,
-            database: Some(database),
-            ..Setup::default()
-        };
+        let recordings = transcripts(sessions);
+        let recordings: Vec<&str> = recordings.iter().map(String::as_str).collect();
+        let setup = Setup { watched, ..setup(&recordings, database) };
         let system = TestSystem::start_with(setup).await;
         standby.has_everything(&primary).await;
         Some(Self { system, primary, standby, address })
@@ -79,14 +71,8 @@ impl Pair {
         self.system.worker_on(name, &self.address).await.0
     }
 
-    /// Publishes the alert of one recording.
     async fn publish(&self, number: usize) -> SessionId {
-        let session = SessionId(Uuid::now_v7());
-        let headers = serde_json::json!({SESSION_ID: session.to_string()});
-        let body = format!("FailoverDrill{number}! {session}").into();
-        let alert = NewAlert { priority: Priority::Normal, suffix: None, body, headers };
-        self.system.connect().await.publish_alert(alert).await.unwrap();
-        session
+        publish(&self.system, number).await
     }
 
     async fn publish_many(&self, numbers: std::ops::Range<usize>) -> Vec<SessionId> {
@@ -123,6 +109,26 @@ impl Pair {
         assert_eq!(calls.len(), sessions, "{calls:#?}");
         assert!(calls.values().all(|sent| *sent == 1), "{calls:#?}");
     }
+}
+
+/// The recordings of this many sessions.
+fn transcripts(sessions: usize) -> Vec<String> {
+    (0..sessions).map(transcript).collect()
+}
+
+fn setup<'a>(recordings: &'a [&'a str], database: TestDatabase) -> Setup<'a> {
+    let sweep = Duration::from_secs(1);
+    Setup { allow: &[TOOL], transcripts: recordings, sweep, slots: 8, database: Some(database), ..Setup::default() }
+}
+
+/// Publishes the alert of one recording.
+async fn publish(system: &TestSystem, number: usize) -> SessionId {
+    let session = SessionId(Uuid::now_v7());
+    let headers = serde_json::json!({SESSION_ID: session.to_string()});
+    let body = format!("FailoverDrill{number}! {session}").into();
+    let alert = NewAlert { priority: Priority::Normal, suffix: None, body, headers };
+    system.connect().await.publish_alert(alert).await.unwrap();
+    session
 }
 
 /// Waits for this many calls at the watched gates.

@@ -8,6 +8,7 @@ mod rollout;
 mod sigterm;
 mod storm;
 mod upgrade;
+mod retention_at_scale;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

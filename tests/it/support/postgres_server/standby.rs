@@ -33,7 +33,7 @@ impl Standby {
         let (directory, port) = (PostgresServer::directory_of(primary.user), free_port());
         let (programs, user, settings) = (primary.programs.clone(), primary.user, primary.settings.clone());
         let mut server = PostgresServer { directory, programs, user, port, settings, process: None };
-        server.copy(&link.url());
+        server.copy(&link.url(), &["--write-recovery-conf"]);
         server.launch().await;
         let standby = Self { server, link };
         standby.has_everything(primary).await;
@@ -96,11 +96,12 @@ impl PostgresServer {
         .await;
     }
 
-    /// Copies the data of the server at `from`, with what it needs to be a standby of it.
-    fn copy(&self, from: &str) {
+    /// Copies the data of the running server at `from`.
+    pub(super) fn copy(&self, from: &str, options: &[&str]) {
         let copied = self
             .program("pg_basebackup")
-            .args(["--wal-method=stream", "--checkpoint=fast", "--write-recovery-conf", "--no-sync", "--dbname", from])
+            .args(["--wal-method=stream", "--checkpoint=fast", "--no-sync", "--dbname", from])
+            .args(options)
             .arg("--pgdata")
             .arg(self.data())
             .output()

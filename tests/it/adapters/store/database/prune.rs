@@ -256,3 +256,28 @@ async fn a_session_that_covers_later_alerts_is_kept_during_the_cooldown() {
     let answered = store.open(OpenRequest { cooldown, ..open_request(later, "fp") }).await;
     assert_eq!(answered, Ok(Opened::CoveredByCooldown(over)), "{}", now());
 }
+
+#[tokio::test]
+async fn details_behind_which_pruning_has_gone_on_are_deleted_later() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let [late, early] = [full_investigation(&database, &store).await, full_investigation(&database, &store).await];
+    // Both ids are older than the cutoff; at first only the second session is settled.
+    for (number, id) in [(1, late), (2, early)] {
+        let old = format!("0190000{number}-0000-7000-8000-000000000000");
+        for table in ["alert_sessions", "entries"] {
+            database.execute(&format!("UPDATE {table} SET session_id = '{old}' WHERE session_id = '{id}'"));
+        }
+    }
+    database.execute("UPDATE alert_sessions SET settled_at = CASE WHEN session_id::text LIKE '01900002%' THEN now() - interval '10 d' END");
+    let entries = Retention { entries: Some(9 * DAY), ..Retention::default() };
+    let left = "SELECT coalesce(string_agg(DISTINCT left(session_id::text, 8), ' '), '') FROM entries";
+    assert!(!prune(&store, entries).await.rows.is_empty());
+    assert_eq!(database.text(left), "01900001");
+    // This process continues behind the second session, and comes back when nothing follows.
+    let young = store.prune_some(entries, LIMIT).await.unwrap();
+    assert_eq!(young, Pruned::default());
+    database.execute("UPDATE alert_sessions SET settled_at = now() - interval '10 d'");
+    assert!(!prune(&store, entries).await.rows.is_empty());
+    assert_eq!(database.text(left), "");
+}
