@@ -8,13 +8,17 @@ use diesel::connection::SimpleConnection;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Claim, ClaimRequest, DeadReason, Journal, Lease, Outbox, Renewal, RunStatus, SessionEnd, SessionStep, Sessions,
-    SettlementStatus, StageChange, StageEnd, StoreError,
+    Claim, ClaimRequest, DeadReason, Journal, Lease, OpenRequest, Opened, Outbox, Renewal, RunStatus, SessionEnd,
+    SessionStep, Sessions, SettlementStatus, StageChange, StageEnd, StoreError,
 };
+use tarsy::investigation::trace_context::TraceContext;
 use tarsy::store::CancelAnswer;
 use uuid::Uuid;
 
-use super::fixture::{LEASE, checkpoint, claim_request, completed, new_id, now, open_session, running_session, steal};
+use super::fixture::{
+    LEASE, checkpoint, claim_request, completed, new_id, now, open_request, open_session, received, running_session,
+    steal,
+};
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]
@@ -57,6 +61,38 @@ async fn a_claim_whose_reply_was_lost_is_found_again() {
     };
     assert_eq!(one.lease, two.lease);
     assert_eq!(store.events(id, 1, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_claim_returns_the_span_of_the_claim_before_it() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let span = |id: u8| TraceContext::parse(&format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{id:016x}-01"));
+    let body = b"traced";
+    let (id, question) = (new_id(), new_id());
+    for alert in [id, question] {
+        store.receive(received(alert, body)).await.unwrap();
+    }
+    let open = OpenRequest { trace: span(1), ..open_request(id, "fp") };
+    let Ok(Opened::Session(first)) = store.open(open).await else { panic!("not opened") };
+    assert_eq!(first.previous, None);
+    store.release(first.lease).await.unwrap();
+    let request = ClaimRequest { trace: span(2), ..claim_request("w2") };
+    let Ok(Claim::Taken(second)) = store.claim(id, request.clone()).await else { panic!("not taken") };
+    assert_eq!(second.previous, span(1));
+    let Ok(Claim::Taken(again)) = store.claim(id, request).await else { panic!("not found again") };
+    assert_eq!(again.previous, None, "the reply was lost, and the span in the row is its own");
+    store.finish(second.lease, completed()).await.unwrap();
+    let ask = OpenRequest { parent: Some(id), trace: span(3), ..open_request(question, "") };
+    let Ok(Opened::Session(asked)) = store.open(ask).await else { panic!("not opened") };
+    assert_eq!(asked.previous, span(2));
+    // A worker that exports nothing has no span to offer to the next one.
+    store.release(asked.lease).await.unwrap();
+    let Ok(Claim::Taken(third)) = store.claim(question, claim_request("w3")).await else { panic!("not taken") };
+    assert_eq!(third.previous, span(3));
+    store.release(third.lease).await.unwrap();
+    let Ok(Claim::Taken(fourth)) = store.claim(question, claim_request("w4")).await else { panic!("not taken") };
+    assert_eq!(fourth.previous, None);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Traces and logs of whole processes, with a collector of OpenTelemetry.
 
+mod adapters;
 mod collector;
 mod content;
 mod cost;
@@ -14,7 +15,7 @@ use tarsy::investigation::timeline::EventType;
 
 use self::collector::{Collector, Span};
 use crate::support::process::Tarsy;
-use crate::support::system::TestSystem;
+use crate::support::system::{Setup, TestSystem};
 
 /// A system whose processes export their traces to one collector.
 struct Traced {
@@ -26,12 +27,17 @@ struct Traced {
 
 impl Traced {
     async fn start(watched: &[&str], env: &[(&'static str, &str)]) -> Self {
-        let (mut system, collector) = (TestSystem::start(watched).await, Collector::start().await);
+        Self::start_with(Setup { watched, ..Setup::default() }, &[], env).await
+    }
+
+    /// Starts everything except workers, with these options of the LLM service.
+    async fn start_with(setup: Setup<'_>, options: &[&str], env: &[(&'static str, &str)]) -> Self {
+        let (mut system, collector) = (TestSystem::start_with(setup).await, Collector::start().await);
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address.clone());
         let env = env.iter().map(|(name, value)| (*name, (*value).to_owned()));
         let env: Vec<_> = env.chain([endpoint]).collect();
         let variables = borrowed(&env);
-        system.replace_llm_service(&["--pace", "0ms"], &variables).await;
+        system.replace_llm_service(&[&["--pace", "0ms"], options].concat(), &variables).await;
         Self { system, collector, env }
     }
 
