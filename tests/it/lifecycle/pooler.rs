@@ -1,4 +1,4 @@
-//! PgBouncer in transaction mode is refused at the start, with a sentence that names it.
+//! `PgBouncer` in transaction mode is refused at the start, with a sentence that names it.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ fn program() -> Option<PathBuf> {
     program.map(PathBuf::from)
 }
 
-/// Starts PgBouncer in front of the system's server. Returns it with the address of the system's database.
+/// Starts `PgBouncer` in front of the system's server. Returns it with the address of the system's database.
 async fn start(program: &std::path::Path, system: &TestSystem, setting: &str) -> (Tarsy, String) {
     let (scheme, rest) = system.database.url().split_once("://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();
