@@ -53,7 +53,7 @@ async fn a_server_answers_as_json_or_as_events_with_a_session_or_without() {
                 server.without_sessions();
             }
             let servers = servers(at(&server));
-            assert_eq!(offered(&servers).await, ["web.hold_look", "web.large", "web.look", "web.tokens"]);
+            assert_eq!(offered(&servers).await, ["web.hold_look", "web.large", "web.log", "web.look", "web.tokens"]);
             assert_eq!(answered(&servers, "look").await, "done");
             servers.close().await;
             let deleted = server.seen().iter().filter(|seen| seen.method == "DELETE").count();
