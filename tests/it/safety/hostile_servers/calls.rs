@@ -59,8 +59,9 @@ async fn after_a_crash_in_a_call_the_next_call_gets_a_new_server() {
 
 #[tokio::test]
 async fn a_call_without_an_answer_is_cancelled_at_its_server() {
-    let server = HostileServer::start(&["hang"]).await;
+    let server = HostileServer::start(&["hang", "ok"]).await;
     let servers = start(vec![server.config("s")]);
+    assert_eq!(ask(&servers, "ok", LONG).await, answered("answer of ok"), "the server has started");
     assert_eq!(ask(&servers, "hang", SHORT).await, expired("s.hang: no answer within 300 ms"));
     assert_eq!(server.cancelled("hang").await, "\"no answer in time\"");
 
