@@ -96,10 +96,10 @@ impl EvidenceServer {
         arguments: Map<String, Value>,
         trace: Option<&str>,
     ) -> Result<CallToolResult, ErrorData> {
-        let mut line = json!({"tool": name, "arguments": arguments});
-        if let Some(trace) = trace {
-            line["traceparent"] = trace.into();
-        }
+        let line = match trace {
+            Some(trace) => json!({"tool": name, "arguments": arguments, "traceparent": trace}),
+            None => json!({"tool": name, "arguments": arguments}),
+        };
         self.record(&line).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let Some(tool) = self.evidence.tool(name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None));
