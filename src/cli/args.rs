@@ -336,7 +336,7 @@ pub enum ConfigCommand {
     /// List every fault of the configuration; exit code 78 if there is one
     Check(JsonArgs),
     /// Print the configuration with everything resolved and no secret in it
-    Show,
+    Show(JsonArgs),
     /// Print a configuration to begin with
     Example(ExampleArgs),
 }

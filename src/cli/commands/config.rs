@@ -14,7 +14,10 @@ use crate::config::{Config, EXAMPLE, EXAMPLES, Fault, describe, example_of, find
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
     let (text, exit) = match command {
         ConfigCommand::Example(args) => (example(&args), Exit::Done),
-        ConfigCommand::Show => (show(&load_config(global)?), Exit::Done),
+        ConfigCommand::Show(args) => {
+            let config = load_config(global)?;
+            (if args.json { line(&config)? } else { show(&config) }, Exit::Done)
+        }
         ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args)?,
     };
     let mut out = std::io::stdout();

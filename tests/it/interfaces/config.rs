@@ -20,8 +20,12 @@ impl ConfigDirectory {
     }
 
     fn config(&self, command: &str, file: Option<&Path>) -> Output {
+        self.run(&["config", command], file)
+    }
+
+    fn run(&self, arguments: &[&str], file: Option<&Path>) -> Output {
         let mut tarsy = Command::new(env!("CARGO_BIN_EXE_tarsy"));
-        tarsy.args(["config", command]).current_dir(self.0.path()).env_clear().env("K8S_TOKEN", "s3cret");
+        tarsy.args(arguments).current_dir(self.0.path()).env_clear().env("K8S_TOKEN", "s3cret");
         if let Some(file) = file {
             tarsy.arg("--config").arg(file);
         }
@@ -90,6 +94,19 @@ fn the_example_is_free_of_faults_and_shows_no_secret() {
     assert_eq!(shown.status.code(), Some(0), "{}", printed(&shown));
     assert!(printed(&shown).contains("${K8S_TOKEN:-}"));
     assert!(!printed(&shown).contains("s3cret"));
+}
+
+#[test]
+fn the_settings_in_force_are_printed_for_programs() {
+    let directory = ConfigDirectory::new();
+    let shown = directory.run(&["config", "show", "--json"], None);
+    assert_eq!(shown.status.code(), Some(0), "{}", printed(&shown));
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(settings["llm_providers"]["scripted"]["provider"], "scripted");
+    // JSON is YAML.
+    assert_eq!(directory.config("check", Some(&directory.file(&text))).status.code(), Some(0));
 }
 
 #[test]
