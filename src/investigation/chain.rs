@@ -20,12 +20,13 @@
 //! The agents of a stage get the findings of the stage before it, and none of earlier ones.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::execution::entry::StopReason;
 use super::execution::recovery::Recovery;
 use super::ids::ExecutionId;
 use super::plan::{Plan, SuccessPolicy};
-use super::timeline::EventType;
+use super::timeline::{EventDraft, EventType};
 
 /// A session as the store returns it when a worker resumes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,13 +98,15 @@ impl RunStatus {
         }
     }
 
-    /// The last event of a session that ends with this status.
-    pub fn end_event(self) -> EventType {
+    /// The last event of a session that ends with this status. Only that of a completed session has the status
+    /// `completed`.
+    pub fn end_event(self, content: impl Into<String>, metadata: Value) -> EventDraft {
+        let ends_as = |event_type| EventDraft::new(event_type, content, metadata);
         match self {
-            Self::Running | Self::Completed => EventType::SessionCompleted,
-            Self::Failed => EventType::SessionFailed,
-            Self::TimedOut => EventType::SessionTimedOut,
-            Self::Cancelled => EventType::SessionCancelled,
+            Self::Running | Self::Completed => ends_as(EventType::SessionCompleted),
+            Self::Failed => ends_as(EventType::SessionFailed).failed(),
+            Self::TimedOut => ends_as(EventType::SessionTimedOut).failed(),
+            Self::Cancelled => ends_as(EventType::SessionCancelled).failed(),
         }
     }
 }

@@ -54,6 +54,7 @@ operations! {
     Release "release",
     Session "session",
     Entries "entries",
+    Attempts "attempts",
     Result "result",
     Thread "thread",
     Checkpoint "checkpoint",

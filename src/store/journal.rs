@@ -4,7 +4,8 @@ use diesel::pg::PgConnection;
 use uuid::Uuid;
 
 use crate::engine::ports::{
-    Checkpoint, Journal, Lease, SessionEnd, SessionRecord, SessionStep, StoreError, StoredResult, Timeline,
+    Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep, StoreError, StoredResult,
+    Timeline,
 };
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::LostCall;
@@ -13,6 +14,7 @@ use crate::investigation::ids::{ExecutionId, SessionId};
 use super::call::Operation;
 use super::connect::Store;
 use super::fence::counted;
+use super::reads::attempts::ReadAttempts;
 use super::reads::{record, result};
 use super::writes::checkpoint::Append;
 use super::writes::finish::Finish;
@@ -29,6 +31,11 @@ impl Journal for Store {
         let rows =
             self.run(Operation::Entries, move |connection| record::journal(connection, session.0, execution.0)).await?;
         record::decoded(rows)
+    }
+
+    async fn attempts(&self, session: SessionId, execution: ExecutionId) -> Result<RecordedAttempts, StoreError> {
+        let read = ReadAttempts::new(session, execution);
+        Ok(self.run(Operation::Attempts, move |connection| read.read(connection)).await?)
     }
 
     async fn result(

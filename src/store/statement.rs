@@ -134,6 +134,7 @@ mod tests {
     #[test]
     fn every_statement_file_uses_exactly_its_parameters_in_order() {
         let checked = BTreeSet::from([
+            checked_sql::<crate::store::reads::attempts::ReadAttempts>(),
             checked_sql::<crate::store::writes::cancel::RequestCancel>(),
             checked_sql::<crate::store::writes::checkpoint::Append>(),
             checked_sql::<crate::store::writes::claim::TakeOver>(),

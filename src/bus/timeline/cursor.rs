@@ -78,6 +78,9 @@ impl Cursor {
             let epoch = epoch.and_then(|epoch| u32::try_from(epoch).ok()).unwrap_or(0);
             self.epoch = self.epoch.max(epoch);
         }
+        if event.repeats_steps() {
+            self.durable.clear();
+        }
         if let (Some(execution), Some(iteration)) = (event.execution_id, event.iteration) {
             let reached = (iteration, event.attempt.unwrap_or(u32::MAX));
             let durable = self.durable.entry(execution).or_default();
@@ -174,6 +177,23 @@ mod tests {
         assert_eq!(cursor.delta(delta(1, 2, 1)), None);
         assert_eq!(cursor.delta(delta(1, 2, 2)), Some(delta(1, 2, 2)));
         assert_eq!(cursor.delta(delta(1, 3, 1)), Some(delta(1, 3, 1)));
+    }
+
+    #[test]
+    fn live_text_of_steps_that_are_taken_again_after_a_loss_is_shown() {
+        let mut cursor = Cursor::new(0);
+        cursor.event(TimelineEvent { iteration: Some(5), attempt: Some(1), ..event(1) });
+        assert_eq!(cursor.delta(delta(2, 3, 2)), None);
+        let loss = TimelineEvent {
+            event_type: EventType::Error,
+            metadata: json!({"kind": "lost_commits", "kept": 0}),
+            execution_id: None,
+            ..event(2)
+        };
+        cursor.event(loss);
+        assert_eq!(cursor.delta(delta(2, 3, 2)), Some(delta(2, 3, 2)));
+        cursor.event(TimelineEvent { iteration: Some(3), attempt: Some(2), ..event(3) });
+        assert_eq!(cursor.delta(delta(2, 3, 2)), None);
     }
 
     #[test]

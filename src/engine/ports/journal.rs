@@ -1,12 +1,15 @@
 //! Writing to a session under a lease.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::dead_letter::DeadReason;
+use super::model::ProviderFailure;
 pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord};
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, StopReason, ToolCall};
@@ -15,7 +18,7 @@ use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{ProviderPlan, Strategy, SuccessPolicy};
 pub use crate::investigation::read_result::{StoredResult, Timeline};
-use crate::investigation::timeline::EventDraft;
+use crate::investigation::timeline::{EventDraft, EventType};
 
 /// The right to write to a session: what every write is fenced with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,15 @@ pub struct Lease {
     pub epoch: u32,
     /// Random per claim: a restored database cannot give the same right twice.
     pub token: Uuid,
+}
+
+/// The tries of an execution's model calls, as its timeline shows them to a worker that goes on with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedAttempts {
+    /// Claims of the session since the last event of the execution, or since the start of its stage.
+    pub claims: u32,
+    /// The last attempt of each iteration that has events.
+    pub by_iteration: BTreeMap<u32, u32>,
 }
 
 /// Why a write did not happen or is not known to have happened.
@@ -68,6 +80,13 @@ pub trait Journal: Send + Sync + 'static {
         execution: ExecutionId,
     ) -> impl Future<Output = Result<Vec<RecordedEntry>, StoreError>> + Send;
 
+    /// The tries that the timeline of an execution shows.
+    fn attempts(
+        &self,
+        session: SessionId,
+        execution: ExecutionId,
+    ) -> impl Future<Output = Result<RecordedAttempts, StoreError>> + Send;
+
     /// The stored result of a tool call, by the number of its event; `None` if no result has this number. It belongs to
     /// the session, or to the investigation that the session is a question about.
     fn result(
@@ -89,7 +108,7 @@ pub trait Journal: Send + Sync + 'static {
     /// One transition of the session itself (a stage begins or ends): all of it or nothing.
     fn step(&self, lease: Lease, step: SessionStep) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The end of the session, with its last event.
+    /// The end of the session, with its last events.
     fn finish(&self, lease: Lease, end: SessionEnd) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Keeps calls that may have been sent by steps whose commits the store has lost, for whichever worker goes on.
@@ -109,7 +128,7 @@ pub struct Checkpoint {
     pub id: Uuid,
     /// The iteration that these entries belong to, from 1 (0: before the first).
     pub iteration: u32,
-    /// Which try of the iteration's model call, from 1.
+    /// Which try of the iteration's model call, from 1, as in [`TimelineEvent`](crate::investigation::timeline::TimelineEvent).
     pub attempt: u32,
     /// Status of the execution from now on.
     pub status: RunStatus,
@@ -139,8 +158,18 @@ pub struct ModelCallRecord {
     pub answer: Option<Answer>,
     /// The failure; with an answer, that there is nothing in it.
     pub error: Option<String>,
+    /// What the LLM service says about a failed call.
+    pub failure: Option<CallFailure>,
     /// How long it took.
     pub duration: Duration,
+}
+
+/// Why a model call has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallFailure {
+    /// The error code of the LLM service.
+    pub code: String,
+    pub provider: ProviderFailure,
 }
 
 /// A row of `tool_interactions`. Only its result is read back, by [`Journal::result`].
@@ -238,7 +267,7 @@ pub struct SessionEnd {
     pub reason: StopReason,
     /// The analysis.
     pub final_analysis: Option<String>,
-    /// Cause, evidence and next step.
+    /// Cause, evidence and next step; also the event before the last one.
     pub executive_summary: Option<String>,
     /// Why there is no analysis.
     pub error: Option<String>,
@@ -248,4 +277,14 @@ pub struct SessionEnd {
     pub event: EventDraft,
     /// A dead letter has to be published before the session is settled; its reason.
     pub dead_letter: Option<DeadReason>,
+}
+
+impl SessionEnd {
+    /// The events that the end adds to the timeline, in order: the executive summary, if there is one, then the last
+    /// event. The statement that ends the session writes them, so each is there once or not at all.
+    pub fn events(&self) -> Vec<EventDraft> {
+        let summary = self.executive_summary.as_deref();
+        let summary = summary.map(|lines| EventDraft::new(EventType::ExecutiveSummary, lines, Value::Null));
+        summary.into_iter().chain([self.event.clone()]).collect()
+    }
 }

@@ -1,5 +1,6 @@
 //! The loop of one execution, the same for every strategy: decide, perform, append, apply.
 
+mod attempts;
 mod commit;
 mod iteration;
 mod summaries;
@@ -11,14 +12,17 @@ use chrono::{DateTime, SubsecRound, Utc};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use self::attempts::Attempts;
 use self::iteration::Iteration;
 use super::control::{Control, Interrupted, ReleaseReason};
 use super::deltas::Deltas;
+use super::instruments::Ids;
 use super::performed::{Performed, millis};
 use super::tool_calls::Batch;
 use super::{instruments, model_retry, native};
 use crate::engine::ports::{
-    ExecutionRecord, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest, ProviderFailure,
+    CallFailure, ExecutionRecord, Journal, Lease, Model, ModelCallRecord, ModelError, ModelRequest, ProviderFailure,
+    RecordedAttempts,
 };
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
@@ -46,6 +50,9 @@ pub(super) struct Execution<W: World> {
     owed: Vec<Entry>,
     /// The iteration that runs, or the last one.
     iteration: Iteration,
+    attempts: Attempts,
+    /// Which try of its model call the iteration is at.
+    attempt: u32,
     /// When the provider accepts the next call, after it has refused one.
     retry_at: Option<Instant>,
 }
@@ -83,7 +90,12 @@ impl<W: World> Execution<W> {
         let state = State::replay(Arc::new(plan), context, entries);
         let owed = recovery::owed(&state, id, &recoveries);
         let iteration = Iteration::resumed(&state);
-        Ok(Self { ports, lease, control, id, checkpoint: execution.checkpoint, state, owed, iteration, retry_at: None })
+        let recorded = match lease.epoch {
+            0 | 1 => RecordedAttempts::default(),
+            _ => ports.journal.attempts(lease.session_id, id).await?,
+        };
+        let (checkpoint, attempts) = (execution.checkpoint, Attempts::new(&state, recorded));
+        Ok(Self { ports, lease, control, id, checkpoint, state, owed, iteration, attempts, attempt: 1, retry_at: None })
     }
 
     /// Runs until the end of the execution is committed.
@@ -127,6 +139,7 @@ impl<W: World> Execution<W> {
         }
         self.control.permit()?;
         self.iteration = Iteration::begun(&self.state, call.provider);
+        self.attempt = self.attempts.first(self.state.iteration() + 1);
         let span = self.iteration.span();
         self.model_step(call).instrument(span).await
     }
@@ -138,15 +151,15 @@ impl<W: World> Execution<W> {
         self.retry_at = requested.map(|delay| Instant::now() + delay);
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
         let Reply { answer: outcome, provider, duration, .. } = reply;
-        let (purpose, answer, error) = (call.purpose, None, None);
-        let call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
+        let (purpose, answer, error, failure) = (call.purpose, None, None, None);
+        let call = ModelCallRecord { purpose, provider, entries_upto, answer, error, failure, duration };
         let performed = self.absorb(outcome, call)?;
         self.commit(performed).await
     }
 
     /// The reply to a model call. A call that the provider refuses for a while is repeated, if the iteration has enough
     /// time. `None`: the run has to stop.
-    async fn reply(&self, call: ModelCall) -> Result<Option<Reply>, Interrupted> {
+    async fn reply(&mut self, call: ModelCall) -> Result<Option<Reply>, Interrupted> {
         let (mut waits, mut timeout) = (0, self.iteration_timeout());
         loop {
             let Some(reply) = self.ask(call, timeout).await? else { return Ok(None) };
@@ -159,7 +172,7 @@ impl<W: World> Execution<W> {
                 return Ok(None);
             }
             self.control.permit()?;
-            waits += 1;
+            (waits, self.attempt) = (waits + 1, self.attempt + 1);
             timeout = Duration::from_millis(millis(self.remaining()));
         }
     }
@@ -197,7 +210,7 @@ impl<W: World> Execution<W> {
             execution_id: self.id,
             epoch: self.lease.epoch,
             iteration: self.state.iteration() + 1,
-            attempt: 1,
+            attempt: self.attempt,
             kind: DeltaKind::Text,
             offset: 0,
             delta: String::new(),
@@ -206,7 +219,7 @@ impl<W: World> Execution<W> {
 
     /// Interprets a reply, and adds it to the record of its call.
     fn absorb(&self, reply: Result<Answer, ModelError>, call: ModelCallRecord) -> Result<Performed, Interrupted> {
-        let measured = Measured { model_ms: millis(call.duration), ..Measured::default() };
+        let mut measured = Measured { model_ms: millis(call.duration), ..Measured::default() };
         let (entries, call) = match reply {
             Err(ModelError::Unavailable(error)) => return Err(ReleaseReason::ModelUnavailable(error).into()),
             Err(ModelError::Broke(error)) => return Err(ReleaseReason::ModelBroke(error).into()),
@@ -217,7 +230,8 @@ impl<W: World> Execution<W> {
                 let entries = fallback::or_switched(&self.state, failed);
                 let words = [code.as_str(), status.as_str()].map(str::trim).into_iter().filter(|word| !word.is_empty());
                 let error = words.chain([message.as_str()]).collect::<Vec<_>>().join(": ");
-                (entries, ModelCallRecord { error: Some(error), ..call })
+                measured.retryable = Some(provider.retryable);
+                (entries, ModelCallRecord { error: Some(error), failure: Some(CallFailure { code, provider }), ..call })
             }
             Ok(answer) => {
                 native::warn_if_unexpected(self.lease.session_id, self.id, self.state.plan().strategy, &answer);
@@ -238,7 +252,7 @@ impl<W: World> Execution<W> {
                 code: "timeout".to_owned(),
                 message,
                 timeout: true,
-                provider: ProviderFailure::default(),
+                provider: ProviderFailure { retryable: true, ..ProviderFailure::default() },
             }
         } else {
             ModelError::Unavailable(message)
@@ -282,10 +296,16 @@ impl<W: World> Execution<W> {
         let lease = self.lease;
         let (tools, journal) = (&*self.ports.tools, &*self.ports.journal);
         let batch = Batch { tools, journal, lease, control: &self.control, state: &self.state, deadline };
-        match batch.run(calls).await? {
-            Some(performed) => self.commit(performed).await,
-            None => Ok(()),
-        }
+        let (requested, began) = (calls.len(), Instant::now());
+        let Some(performed) = batch.run(calls).await? else { return Ok(()) };
+        let (iteration, took) = (self.state.iteration(), began.elapsed());
+        instruments::tools_ended(self.ids(), iteration, requested, &performed.tool_calls, took);
+        self.commit(performed).await
+    }
+
+    /// For lines in the log.
+    fn ids(&self) -> Ids {
+        Ids { session_id: self.lease.session_id, execution_id: self.id }
     }
 }
 

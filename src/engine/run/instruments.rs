@@ -8,7 +8,7 @@ use tracing::Span;
 use super::control::Interrupted;
 use super::performed::millis;
 use super::session::SessionEnded;
-use crate::engine::ports::{ModelError, ToolCallState};
+use crate::engine::ports::{ModelError, ToolCallRecord, ToolCallState};
 use crate::investigation::execution::entry::{Answer, Entry, Summary, Usage};
 use crate::investigation::execution::fallback;
 use crate::investigation::execution::state::State;
@@ -45,13 +45,38 @@ pub(super) fn calls_beyond(max: u32, requested: usize) {
     }
 }
 
-/// Counts the times at which results were removed from a conversation that had become too long.
-pub(super) fn elisions(entries: &[Entry]) {
-    for up_to in entries.iter().filter_map(|entry| if let Entry::Elided { up_to } = entry { Some(up_to) } else { None })
-    {
-        tracing::info!(up_to, "conversation shortened: its oldest tool results are left out");
-        metrics::counter!("tarsy_context_elisions_total").increment(1);
+/// The ids that each line about an execution has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ids {
+    pub(super) session_id: SessionId,
+    pub(super) execution_id: ExecutionId,
+}
+
+/// Logs and counts the facts of a checkpoint that change how its execution goes on. `state` is that before the entries.
+pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
+    let Ids { session_id, execution_id } = ids;
+    for entry in entries {
+        if let Entry::Elided { up_to } = entry {
+            tracing::info!(%session_id, %execution_id, up_to, "conversation shortened: its oldest tool results are left out");
+            metrics::counter!("tarsy_context_elisions_total").increment(1);
+        } else if let Entry::Concluding { reason } = entry {
+            let (iterations, max_iterations) = (state.iteration(), state.plan().limits.max_iterations);
+            tracing::warn!(
+                %session_id, %execution_id, reason = reason.as_str(), iterations, max_iterations, "conclusion forced"
+            );
+        } else if let Some(to) = entry.switched_to() {
+            switched(ids, state, to, entries);
+        }
     }
+}
+
+/// Logs the calls of one decision that have ended together.
+pub(super) fn tools_ended(ids: Ids, iteration: u32, requested: usize, calls: &[ToolCallRecord], took: Duration) {
+    let Ids { session_id, execution_id } = ids;
+    let ended = |state| calls.iter().filter(|call| call.state == state).count();
+    let (done, failed, lost) = (ended(ToolCallState::Done), ended(ToolCallState::Failed), ended(ToolCallState::Lost));
+    let (not_sent, duration_ms) = (requested.saturating_sub(calls.len()), millis(took));
+    tracing::info!(%session_id, %execution_id, iteration, done, failed, lost, not_sent, duration_ms, "tool calls ended");
 }
 
 /// Counts a summary of a tool result, or the failure to make one.
@@ -76,17 +101,16 @@ pub(super) fn execution_ended(state: &State) {
     metrics::histogram!("tarsy_execution_iterations").record(f64::from(state.iteration()));
 }
 
-/// Counts a switch to another provider. `state` is that before the entries.
-pub(super) fn switched(session_id: SessionId, state: &State, entries: &[Entry]) {
+/// Logs and counts a switch to the provider with the index `to`.
+fn switched(ids: Ids, state: &State, to: usize, entries: &[Entry]) {
+    let Ids { session_id, execution_id } = ids;
     let name =
         |index: usize| state.plan().providers.get(index).map(|provider| provider.name.clone()).unwrap_or_default();
-    for to in entries.iter().filter_map(Entry::switched_to) {
-        let (code, _reason) = entries.iter().find_map(Entry::model_failure).unwrap_or_default();
-        let (from, to) = (name(state.provider()), name(to));
-        tracing::warn!(%session_id, from, to, code, "provider has failed, another one goes on");
-        metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => fallback::known(code))
-            .increment(1);
-    }
+    let (code, _reason) = entries.iter().find_map(Entry::model_failure).unwrap_or_default();
+    let (from, to) = (name(state.provider()), name(to));
+    tracing::warn!(%session_id, %execution_id, from, to, code, "provider has failed, another one goes on");
+    metrics::counter!("tarsy_provider_fallbacks_total", "provider" => from, "code" => fallback::known(code))
+        .increment(1);
 }
 
 /// Counts a session that was opened. The derived id of its alert holds the time at which the stream stored it.
@@ -121,7 +145,8 @@ pub(super) fn run_ended(span: &Span, end: &Result<Option<SessionEnded>, Interrup
 }
 
 /// Logs an iteration that is over.
-pub(super) fn iteration_ended(session_id: SessionId, execution_id: ExecutionId, ended: &IterationEnded<'_>) {
+pub(super) fn iteration_ended(ids: Ids, ended: &IterationEnded<'_>) {
+    let Ids { session_id, execution_id } = ids;
     let IterationEnded { agent, number, provider, model, outcome, usage, tools, took } = ended;
     let (input_tokens, output_tokens, duration_ms) = (usage.input_tokens, usage.output_tokens, millis(*took));
     tracing::info!(

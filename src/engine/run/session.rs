@@ -142,7 +142,6 @@ impl<W: World> LeasedSession<W> {
             "input_tokens": totals.usage.input_tokens, "cached_tokens": totals.usage.cached_tokens,
             "output_tokens": totals.usage.output_tokens, "thinking_tokens": totals.usage.thinking_tokens,
         });
-        let event = EventDraft::new(status.end_event(), content, metadata);
         let end = SessionEnd {
             status,
             reason,
@@ -150,7 +149,7 @@ impl<W: World> LeasedSession<W> {
             final_analysis: analysis,
             error,
             at: now(),
-            event: if status == RunStatus::Completed { event } else { event.failed() },
+            event: status.end_event(content, metadata),
             dead_letter: None,
         };
         commit_end(&self.ports, self.lease, end).await?;
@@ -201,7 +200,7 @@ pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) 
         executive_summary: None,
         error,
         at: now(),
-        event: EventDraft::new(status.end_event(), content, json!({"stop_reason": reason.as_str()})),
+        event: status.end_event(content, json!({"stop_reason": reason.as_str()})),
         dead_letter: (reason == StopReason::AttemptsExhausted).then_some(DeadReason::AttemptsExhausted),
     };
     commit_end(ports, lease, end).await?;

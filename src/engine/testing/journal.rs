@@ -38,6 +38,8 @@ pub(in crate::engine) struct Disk {
     pub(in crate::engine) model_calls: Vec<ModelCallRecord>,
     pub(in crate::engine) tool_calls: Vec<ToolCallRecord>,
     pub(in crate::engine) end: Option<SessionEnd>,
+    /// Iteration, attempt and epoch of the checkpoints with events, per execution.
+    pub(in crate::engine) shown: BTreeMap<ExecutionId, Vec<(u32, u32, u32)>>,
     pub(in crate::engine) epoch: u32,
     pub(in crate::engine) writes: u32,
     pub(in crate::engine) death: Death,
@@ -82,6 +84,15 @@ impl Journal for FakeJournal {
         Ok(lock(&self.disk).entries.get(&execution).cloned().unwrap_or_default())
     }
 
+    /// Every epoch counts as a claim: this disk releases no lease.
+    async fn attempts(&self, _session: SessionId, execution: ExecutionId) -> Result<RecordedAttempts, StoreError> {
+        let disk = lock(&self.disk);
+        let shown = disk.shown.get(&execution).cloned().unwrap_or_default();
+        let since = shown.last().map_or(1, |(_, _, epoch)| *epoch);
+        let by_iteration = shown.into_iter().map(|(iteration, attempt, _)| (iteration, attempt)).collect();
+        Ok(RecordedAttempts { claims: disk.epoch - since, by_iteration })
+    }
+
     async fn result(
         &self,
         _session: SessionId,
@@ -118,6 +129,10 @@ impl Journal for FakeJournal {
             let numbers: Vec<_> = refs.into_iter().map(|event| event.map(|event| before + event)).collect();
             let recorded = RecordedEntry::all(checkpoint.entries, numbers.clone());
             disk.entries.entry(checkpoint.execution_id).or_default().extend(recorded);
+            if !checkpoint.events.is_empty() {
+                let shown = (checkpoint.iteration, checkpoint.attempt, lease.epoch);
+                disk.shown.entry(checkpoint.execution_id).or_default().push(shown);
+            }
             disk.events.extend(checkpoint.events);
             disk.model_calls.extend(checkpoint.model_calls);
             disk.tool_calls.extend(checkpoint.tool_calls);
@@ -157,7 +172,7 @@ impl Journal for FakeJournal {
 
     async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
         self.write(lease, |disk| {
-            disk.events.push(end.event.clone());
+            disk.events.extend(end.events());
             disk.end = Some(end);
         })
         .await

@@ -63,6 +63,7 @@ impl Scene {
             model_calls: vec![],
             tool_calls: vec![],
             end: None,
+            shown: BTreeMap::new(),
             epoch: 1,
             writes: 0,
             death: Death::Never,

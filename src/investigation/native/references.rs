@@ -18,7 +18,7 @@ pub enum Reference<'a> {
     },
     /// Pages that the provider read.
     Pages {
-        /// Empty when the provider sent supports only.
+        /// Empty when the provider reports attempts only.
         sources: &'a [Source],
         /// Which text each of `sources` supports.
         supports: &'a [Support],
@@ -80,7 +80,9 @@ fn has_sources(sources: &[Source]) -> bool {
 fn of(grounding: &Grounding) -> [Option<Reference<'_>>; 2] {
     let Grounding { queries, sources, supports, retrievals, .. } = grounding;
     if !has_queries(grounding) {
-        return [Some(Reference::Pages { sources, supports, retrievals }), None];
+        // Supports alone name no page.
+        let has_pages = has_sources(sources) || !retrievals.is_empty();
+        return [has_pages.then_some(Reference::Pages { sources, supports, retrievals }), None];
     }
     let (found, read) = sources.split_at_checked(sources.len() - pages_behind(grounding)).unwrap_or((sources, &[]));
     let search = Reference::Search { queries, sources: found, supports };
@@ -176,7 +178,7 @@ mod tests {
             ),
             (vec![grounding(&["only asked"], &[])], vec!["Google Search: 'only asked'"]),
             (vec![grounding(&[""], &[("", "book")])], vec!["URL Context → Sources: book"]),
-            (vec![supported], vec!["URL Context"]),
+            (vec![supported], vec![]),
             (
                 vec![grounding(&[], &[("https://a", "a"), ("", "")]), grounding(&["q"], &[("https://b", "b")])],
                 vec!["URL Context → Sources: a (https://a)", "Google Search: 'q' → Sources: b (https://b)"],

@@ -73,7 +73,8 @@ words! {
         Error = "error",
         /// A follow-up question.
         UserQuestion = "user_question",
-        /// Cause, evidence and next step in at most three lines.
+        /// Cause, evidence and next step of the investigation in at most three lines. It precedes the end of a session
+        /// whose analysis begins with them.
         ExecutiveSummary = "executive_summary",
         /// The answer of an execution.
         FinalAnalysis = "final_analysis",
@@ -147,7 +148,9 @@ pub struct TimelineEvent {
     pub agent: Option<String>,
     /// The execution's iteration, from 1.
     pub iteration: Option<u32>,
-    /// Which attempt of the iteration's model call it is from, counted from 1.
+    /// Which try of the iteration's model call it comes from, counted from 1. A call is tried again by each worker that
+    /// goes on with the session before an answer is stored, and by the same worker after a rate limit. Older versions
+    /// always wrote 1.
     pub attempt: Option<u32>,
     pub event_type: EventType,
     pub status: EventStatus,
@@ -160,6 +163,17 @@ pub struct TimelineEvent {
     /// Whether the content was cut for the wire; the store has all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+}
+
+/// `metadata.kind` of the event that reports lost commits.
+pub const LOST_COMMITS: &str = "lost_commits";
+
+impl TimelineEvent {
+    /// Whether steps that have events are taken again after this one: the database has lost their commits.
+    pub fn repeats_steps(&self) -> bool {
+        let kind = self.metadata.get("kind").and_then(Value::as_str);
+        self.event_type == EventType::Error && kind == Some(LOST_COMMITS)
+    }
 }
 
 /// An event without its numbers.
@@ -217,7 +231,7 @@ pub struct Delta {
     pub epoch: u32,
     /// The execution's iteration, from 1.
     pub iteration: u32,
-    /// Which attempt of the iteration's model call, from 1.
+    /// Which try of the iteration's model call, from 1, as in [`TimelineEvent::attempt`].
     pub attempt: u32,
     pub kind: DeltaKind,
     /// Bytes of this stream before this delta. A lower offset than the shown length truncates the shown text to it.

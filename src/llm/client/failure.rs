@@ -73,9 +73,21 @@ fn is_large(status: &Status) -> bool {
     status.code() == Code::OutOfRange && status.message().starts_with(LARGE_CHUNK_MESSAGE)
 }
 
-/// A failed call; its code shows whether it timed out.
+/// Codes of failures that meet the same request again, among those that the client itself reports.
+const PERMANENT: [&str; 8] = [
+    TOO_LARGE_CODE,
+    LARGE_REQUEST_CODE,
+    "invalid_argument",
+    "not_found",
+    "permission_denied",
+    "failed_precondition",
+    "out_of_range",
+    "unimplemented",
+];
+
+/// A failed call; its code shows whether it timed out and whether it may succeed later.
 pub(super) fn failed(code: &str, message: String) -> ModelError {
-    let provider = ProviderFailure::default();
+    let provider = ProviderFailure { retryable: !PERMANENT.contains(&code), ..ProviderFailure::default() };
     ModelError::Failed { code: code.to_owned(), message, timeout: code == DEADLINE_CODE, provider }
 }
 

@@ -1,6 +1,7 @@
 //! Reads for a resumed run, for the publisher, for follow-up questions and for the commands.
 
 pub(crate) mod record;
+pub(crate) mod attempts;
 pub(crate) mod result;
 pub(crate) mod history;
 pub(crate) mod thread;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::ports::{ModelCallRecord, StageChange, StoreError, ToolCallRecord};
+use crate::engine::ports::{CallFailure, ModelCallRecord, StageChange, StoreError, ToolCallRecord};
 use crate::investigation::execution::entry::{Answer, Entry, Usage};
 use crate::investigation::plan::ProviderPlan;
 use crate::investigation::timeline::EventDraft;
@@ -84,6 +84,7 @@ impl ModelCalls {
         let mut all = Self::default();
         for call in calls {
             let response = call.answer.as_ref().map(|answer| response(answer, &call.provider));
+            let response = response.or_else(|| call.failure.as_ref().map(failure));
             all.response.push(response.map(nul::replace_json));
             let usage = call.answer.as_ref().map(|answer| answer.usage);
             let tokens = |of: fn(Usage) -> u64| usage.map(|usage| number::big(of(usage)));
@@ -122,6 +123,15 @@ fn response(answer: &Answer, provider: &ProviderPlan) -> Value {
         response.insert("search_widget".to_owned(), widgets.join("\n").into());
     }
     response
+}
+
+/// What programs need to know of a failed call; its message is in `error`.
+fn failure(CallFailure { code, provider }: &CallFailure) -> Value {
+    let retry_after_ms = provider.retry_after.map(number::millis);
+    json!({
+        "code": code, "retryable": provider.retryable, "provider_status": provider.status,
+        "retry_after_ms": retry_after_ms,
+    })
 }
 
 #[derive(Default)]

@@ -1,14 +1,16 @@
-//! The end of a session, with its last event.
+//! The end of a session, with its last events.
 
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use serde_json::{Map, Value};
+use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use serde_json::json;
 
 use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StoreError};
+use crate::investigation::timeline::EventDraft;
 
 use crate::store::fence::{Fence, Progress, verdict};
+use crate::store::rows::columns::Events;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
 
@@ -23,10 +25,7 @@ pub(crate) struct Finish {
     epoch: i32,
     open_status: &'static str,
     at: DateTime<Utc>,
-    event_type: String,
-    event_status: String,
-    event_content: String,
-    event_metadata: Value,
+    events: Events,
 }
 
 statement!(Finish, "finish.sql", Integer, [
@@ -37,18 +36,20 @@ statement!(Finish, "finish.sql", Integer, [
     Nullable<Text>: executive_summary,
     Nullable<Text>: error,
     Nullable<Text>: dead_letter,
+    Array<Text>: events.event_type,
     Integer: epoch,
     SqlUuid: lease.token,
     Text: open_status,
     Timestamptz: at,
-    Text: event_type,
-    Text: event_status,
-    Text: event_content,
-    Jsonb: event_metadata,
+    Array<Text>: events.status,
+    Array<Text>: events.content,
+    Array<Nullable<Jsonb>>: events.metadata,
 ]);
 
 impl Finish {
     pub(crate) fn new(lease: Lease, end: SessionEnd) -> Self {
+        let end = SessionEnd { event: with_reason(end.event, end.reason.as_str()), ..end };
+        let events = Events::new(end.events());
         Self {
             lease,
             status: end.status.as_str(),
@@ -60,16 +61,13 @@ impl Finish {
             epoch: number::int(lease.epoch),
             open_status: open_status(end.status).as_str(),
             at: end.at,
-            event_type: end.event.event_type.into(),
-            event_status: end.event.status.into(),
-            event_content: nul::replace(end.event.content),
-            event_metadata: nul::replace_json(with_reason(end.event.metadata, end.reason.as_str())),
+            events,
         }
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
-        let last_seq: Option<i32> = self.get_result(connection).optional()?;
-        if last_seq.is_some() {
+        let first_seq: Option<i32> = self.get_result(connection).optional()?;
+        if first_seq.is_some() {
             return Ok(Ok(()));
         }
         let progress = |fence: &Fence| if fence.is_running() { Progress::Refused } else { Progress::Done };
@@ -85,12 +83,7 @@ fn open_status(status: RunStatus) -> RunStatus {
     }
 }
 
-fn with_reason(metadata: Value, reason: &str) -> Value {
-    let mut fields = match metadata {
-        Value::Object(fields) => fields,
-        Value::Null => Map::new(),
-        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => return other,
-    };
-    fields.insert("stop_reason".to_owned(), Value::String(reason.to_owned()));
-    Value::Object(fields)
+fn with_reason(event: EventDraft, reason: &str) -> EventDraft {
+    let event = if event.metadata.is_null() { EventDraft { metadata: json!({}), ..event } } else { event };
+    event.with("stop_reason", Some(reason))
 }

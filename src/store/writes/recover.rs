@@ -15,15 +15,12 @@ use crate::investigation::execution::recovery::{LostCall, sent};
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::Plan;
 use crate::investigation::summary::executive_summary;
-use crate::investigation::timeline::{EventType, TimelineEvent};
+use crate::investigation::timeline::{EventType, LOST_COMMITS, TimelineEvent};
 
 use crate::store::rows::number;
 use crate::store::schema::{
     agent_executions, alert_sessions, entries, session_plans, session_recoveries, stages, timeline_events,
 };
-
-/// `metadata.kind` of the event that reports a loss.
-const LOST_COMMITS: &str = "lost_commits";
 
 #[derive(Insertable)]
 #[diesel(table_name = timeline_events)]

@@ -59,10 +59,11 @@ async fn every_model_call_is_stored_with_its_tokens_and_its_place_in_the_journal
             "groundings_count": 0, "finish_reason": finish,
         })
     };
+    let failed = json!({"code": "max_retries", "retryable": false, "provider_status": "", "retry_after_ms": null});
     let one_call = response(0, "", 1, "tool_calls");
     let expected = [
         json!([1, "iteration", 2, cost, response(0, "", 0, "stop"), null]),
-        json!([2, "iteration", 4, null, null, "max_retries: busy"]),
+        json!([2, "iteration", 4, null, failed, "max_retries: busy"]),
         json!([3, "iteration", 6, cost, response(6, "hm", 1, "tool_calls"), null]),
         json!([4, "iteration", 8, cost, one_call, null]),
         json!([5, "iteration", 10, cost, one_call, null]),
@@ -82,4 +83,57 @@ async fn every_model_call_is_stored_with_its_tokens_and_its_place_in_the_journal
     let (code, shown) = system.tarsy("show", &["sessions", "show", &session.to_string(), "--json"]).finished().await;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!((code, &shown["session"]["model_calls"]), (0, &json!(report.model_calls)));
+}
+
+/// Two agents, one of which writes its calls as text; each has a program and sources in its first answer.
+const TEAM: &str = "
+agents: {native: {}, writer: {iteration_strategy: react}}
+agent_chains: {team: {stages: [{name: look, agents: [{name: native}, {name: writer}]}]}}
+";
+const PARTS: &str = "{code: {code: print(6 * 7), id: c1}}, {code_result: {result: '42', outcome: OUTCOME_OK, id: c1}}";
+const SOURCES: &str = "{grounding: {queries: [q], sources: [{uri: 'https://a.example', title: a}], supports: [{text: It is 42., sources: [0]}]}}";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn native_parts_of_an_answer_are_stored_with_its_call_in_every_strategy() {
+    let transcript = |agent: &str, answers: &str| {
+        format!("name: team\nmatch: {MARK}\nagent: {agent}\nprovider_state: true\nanswers:\n{answers}")
+    };
+    let transcripts = [
+        transcript(
+            "native",
+            &format!(
+                "  - chunks: [{PARTS}, {{text: It is 42.}}, {SOURCES}, {LOOK}]\n  - chunks: [{{text: 'Cause: a'}}]\n"
+            ),
+        ),
+        transcript(
+            "writer",
+            &format!("  - chunks: [{PARTS}, {{text: \"Thought: It is 42.\\nFinal Answer: Cause: b\"}}, {SOURCES}]\n"),
+        ),
+        transcript("synthesis", "  - chunks: [{text: 'Cause: a and b'}]\n"),
+    ];
+    let transcripts = transcripts.each_ref().map(String::as_str);
+    let system = TestSystem::start_with(Setup { sections: TEAM, transcripts: &transcripts, ..Setup::default() }).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = SessionId(Uuid::now_v7());
+    let headers = json!({SESSION_ID: session.to_string()});
+    let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
+    system.connect().await.publish_alert(alert).await.unwrap();
+    let mut timeline = system.follow(session).await;
+    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+
+    let report = system.database.store().report(session).await.unwrap().unwrap().session.unwrap();
+    let code = json!([{"code": "print(6 * 7)", "result": ""}, {"code": "", "result": "42"}]);
+    for agent in ["native", "writer"] {
+        let first = report.model_calls.iter().find(|call| call.agent == agent).unwrap();
+        let response = first.response.as_ref().unwrap();
+        assert_eq!((&response["code_executions"], &response["groundings_count"]), (&code, &json!(1)), "{agent}");
+    }
+    let of = |agent: &str, event_type: EventType| {
+        let mut events = timeline.seen.iter().filter(|event| event.agent.as_deref() == Some(agent));
+        events.find(|event| event.event_type == event_type)
+    };
+    let text = of("native", EventType::LlmResponse).unwrap();
+    assert_eq!(text.metadata["citations"][0]["text"], "It is 42.", "text beside a call cites its sources");
+    assert!(of("native", EventType::CodeExecution).is_some());
+    assert_eq!(of("writer", EventType::CodeExecution), None, "a react model has no native tools");
 }

@@ -1,5 +1,7 @@
 //! A complete tarsy system on real servers, for tests of whole processes.
 
+mod invariants;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -279,39 +281,6 @@ impl TestSystem {
         let settled = format!("SELECT NOT EXISTS (SELECT FROM alert_sessions WHERE {row} AND settled_at IS NULL)");
         eventually_within(SWEEP, "the session is settled", async || self.database.holds(&settled)).await;
         self.assert_row_invariants(&row);
-    }
-
-    /// Asserts the invariants of the rows of all sessions that a condition selects.
-    pub(crate) fn assert_row_invariants(&self, condition: &str) {
-        for (what, sql) in [
-            (
-                "a row of a superseded epoch",
-                format!(
-                    "SELECT count(*) FROM (SELECT lease_epoch < max(lease_epoch) OVER \
-                 (PARTITION BY session_id ORDER BY session_seq) AS bad FROM timeline_events WHERE {condition}) x WHERE bad"
-                ),
-            ),
-            (
-                "a gap in a journal",
-                format!(
-                    "SELECT count(*) FROM (SELECT execution_id FROM entries WHERE {condition} GROUP BY session_id, \
-                 execution_id HAVING count(*) <> max(entry_no)) x"
-                ),
-            ),
-            (
-                "an execution without its end",
-                format!(
-                    "SELECT count(*) FROM agent_executions e WHERE {condition} AND (status = 'running' OR NOT EXISTS \
-                 (SELECT FROM entries n WHERE n.session_id = e.session_id AND n.execution_id = e.execution_id AND n.kind = 'ended'))"
-                ),
-            ),
-            (
-                "a session that is not settled",
-                format!("SELECT count(*) FROM alert_sessions WHERE {condition} AND settled_at IS NULL"),
-            ),
-        ] {
-            assert_eq!(self.database.number(&sql), 0, "{what}");
-        }
     }
 }
 

@@ -86,6 +86,9 @@ fn result(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
     if event.event_type == EventType::McpToolSummary {
         row.marks.push(Mark::new("summary", Paint::Dim));
     }
+    if meta.is_set("lost") {
+        row.marks.push(Mark::new("outcome unknown", Paint::Yellow));
+    }
     row.marks.extend(meta.number("bytes").map(|bytes| Mark::new(format::bytes(bytes), Paint::Dim)));
     row.marks.extend(meta.number("cut_to_tokens").map(|tokens| Mark {
         long: format!("cut to {} tokens", format::tokens(tokens)),

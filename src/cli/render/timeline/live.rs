@@ -84,6 +84,9 @@ impl Live {
         if let Some(epoch) = Meta::new(&event.metadata, Charset::Unicode).number("epoch") {
             self.enter(u32::try_from(epoch).unwrap_or(u32::MAX));
         }
+        if event.repeats_steps() {
+            self.durable.clear();
+        }
         if let (Some(execution), Some(iteration)) = (event.execution_id, event.iteration) {
             let call = ModelCall { iteration, attempt: event.attempt.unwrap_or(u32::MAX) };
             let durable = self.durable.entry(execution).or_default();

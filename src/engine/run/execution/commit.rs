@@ -53,10 +53,10 @@ impl<W: World> Execution<W> {
         metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
         self.control.progressed();
         self.checkpoint = checkpoint.number;
+        self.attempts.record(checkpoint.iteration, checkpoint.attempt);
         let has_events = !checkpoint.events.is_empty();
         let ends = checkpoint.entries.iter().any(|entry| matches!(entry, Entry::Ended { .. }));
-        instruments::elisions(&checkpoint.entries);
-        instruments::switched(self.lease.session_id, &self.state, &checkpoint.entries);
+        instruments::facts(self.ids(), &self.state, &checkpoint.entries);
         for recorded in RecordedEntry::all(checkpoint.entries, numbers) {
             self.state.apply(recorded);
         }
@@ -82,13 +82,15 @@ impl<W: World> Execution<W> {
         let Performed { entries, measured, model_calls, tool_calls } = performed;
         let events = project(&self.state, &entries, &measured);
         let answers = model_calls.iter().any(|call| call.purpose != Purpose::Summary);
+        let iteration = self.state.iteration() + u32::from(answers);
+        let attempt = if answers { self.attempt } else { self.attempts.of(iteration) };
         let (status, error) = status_after(&entries);
         Checkpoint {
             execution_id: self.id,
             number: self.checkpoint + 1,
             id: Uuid::new_v4(),
-            iteration: self.state.iteration() + u32::from(answers),
-            attempt: 1,
+            iteration,
+            attempt,
             status,
             error,
             at: now(),

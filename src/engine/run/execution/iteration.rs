@@ -92,7 +92,6 @@ impl<W: World> Execution<W> {
             tools,
             took,
         };
-        let (session_id, execution_id) = (self.lease.session_id, self.id);
-        open.span.in_scope(|| instruments::iteration_ended(session_id, execution_id, &ended));
+        open.span.in_scope(|| instruments::iteration_ended(self.ids(), &ended));
     }
 }

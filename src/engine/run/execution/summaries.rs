@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::Execution;
-use crate::engine::ports::{Journal, Model, ModelCallRecord, ModelError, ModelRequest, Timeline};
+use crate::engine::ports::{CallFailure, Journal, Model, ModelCallRecord, ModelError, ModelRequest, Timeline};
 use crate::engine::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::engine::run::instruments;
 use crate::engine::run::performed::{Performed, millis};
@@ -69,11 +69,10 @@ impl<W: World> Execution<W> {
         let duration = asked_at.elapsed();
         instruments::model_call(&provider.name, &answer, duration);
         gen_ai::answered(&span, &answer);
-        let (summary, answer, error) = self.summary_of(&long, answer)?;
         let entries_upto = u32::try_from(self.state.entries().len()).unwrap_or(u32::MAX);
-        let purpose = Purpose::Summary;
-        let call = ModelCallRecord { purpose, provider, entries_upto, answer, error, duration };
-        Ok(Made { summary, call: Some(call) })
+        let (purpose, error, failure) = (Purpose::Summary, None, None);
+        let call = ModelCallRecord { purpose, provider, entries_upto, answer: None, error, failure, duration };
+        self.summary_of(&long, answer, call)
     }
 
     fn summary_request(&self, long: &LongResult, text: &str, timeout: Duration) -> Option<ModelRequest> {
@@ -90,23 +89,29 @@ impl<W: World> Execution<W> {
         })
     }
 
+    /// The summary of an answer, with the completed record of its call.
     fn summary_of(
         &self,
         long: &LongResult,
         answer: Result<Answer, ModelError>,
-    ) -> Result<(Summary, Option<Answer>, Option<String>), Interrupted> {
-        let error = match answer {
+        call: ModelCallRecord,
+    ) -> Result<Made, Interrupted> {
+        let (error, failure) = match answer {
             Ok(answer) => {
                 let summary = made(long, &answer.text, answer.usage);
                 let error = Some(summary.error.clone()).filter(|error| !error.is_empty());
-                return Ok((summary, Some(answer), error));
+                let call = ModelCallRecord { answer: Some(answer), error, ..call };
+                return Ok(Made { summary, call: Some(call) });
             }
             Err(ModelError::Unavailable(error)) => return Err(ReleaseReason::ModelUnavailable(error).into()),
-            Err(ModelError::Broke(error)) => format!("the llm service broke off: {error}"),
-            Err(ModelError::Failed { code, message, .. }) => format!("{code}: {message}"),
+            Err(ModelError::Broke(error)) => (format!("the llm service broke off: {error}"), None),
+            Err(ModelError::Failed { code, message, provider, .. }) => {
+                (format!("{code}: {message}"), Some(CallFailure { code, provider }))
+            }
         };
         let (session_id, execution_id, event) = (self.lease.session_id, self.id, long.event);
         tracing::info!(%session_id, %execution_id, event, error, "tool result not summarised: the model call failed");
-        Ok((missing(long, error.clone()), None, Some(error)))
+        let summary = missing(long, error.clone());
+        Ok(Made { summary, call: Some(ModelCallRecord { error: Some(error), failure, ..call }) })
     }
 }

@@ -1,9 +1,11 @@
 //! Tests of runs over fakes of the ports, in paused time.
 
+mod attempts;
 mod chains;
 mod citations;
 mod endings;
 mod fallback;
+mod log_lines;
 mod rate_limits;
 mod results;
 mod strategies;

@@ -54,7 +54,9 @@ async fn a_limit_that_is_too_long_for_the_iteration_fails_it_and_delays_the_next
         assert_eq!((calls(&scene), failures(&scene)), (2, vec!["rate_limited".to_owned()]));
         let disk = scene.disk();
         let error = disk.events.iter().find(|event| event.event_type == EventType::Error).unwrap();
-        assert_eq!(error.metadata, serde_json::json!({"kind": "model", "timeout": false, "code": "rate_limited"}));
+        let metadata =
+            serde_json::json!({"kind": "model", "timeout": false, "code": "rate_limited", "retryable": true});
+        assert_eq!(error.metadata, metadata);
     }
 }
 

@@ -23,11 +23,11 @@ fn says(texts: &[&'static str]) -> Vec<Turn> {
     texts.iter().map(|text| Turn::Says(text, vec![("x", "k8s.restart")])).collect()
 }
 
-/// Type, content and a part of the metadata of every event except the first and the last two.
+/// Type, content and a part of the metadata of every event of the execution: without the first and the last three.
 fn shown(scene: &Scene) -> Vec<(EventType, String, Value)> {
     let disk = scene.disk();
     let count = disk.events.len();
-    let events = disk.events.iter().skip(1).take(count - 3);
+    let events = disk.events.iter().skip(1).take(count - 4);
     let kept = ["source", "kind", "tool_name", "is_error", "warning", "forced_conclusion", "stop_reason"];
     events
         .map(|event| {

@@ -245,6 +245,7 @@ async fn the_timeline_shows_an_investigation_in_order() {
         ToolResult,
         FinalAnalysis,
         StageCompleted,
+        ExecutiveSummary,
         SessionCompleted,
     ];
     assert_eq!(emitted, expected);

@@ -27,6 +27,8 @@ use crate::investigation::timeline::{EventDraft, EventType};
 pub struct Measured {
     /// Duration of the model call in milliseconds.
     pub model_ms: u64,
+    /// Whether the failed model call may succeed later, as the LLM service reports it; `None` without a failure.
+    pub retryable: Option<bool>,
     /// Per call id.
     pub tools: BTreeMap<String, MeasuredTool>,
     /// Durations of the model calls for summaries in milliseconds, per id of the summarised call.
@@ -51,14 +53,17 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
     let after = entries.iter().skip(1).map(Some).chain([None]);
     let events = |(entry, next): (&Entry, Option<&Entry>)| match entry {
         Entry::Ended { outcome } => ended(state, outcome, entries),
-        Entry::ToolResult(shown) => result(state, shown, &shown.content, next, measured),
-        Entry::Observation(shown) => result(state, shown, results::plain(&shown.tool, &shown.content), next, measured),
+        Entry::ToolResult(shown) => result(state, shown, &shown.content, Around { entries, next }, measured),
+        Entry::Observation(shown) => {
+            result(state, shown, results::plain(&shown.tool, &shown.content), Around { entries, next }, measured)
+        }
         Entry::Answer(answer) => answered(state, answer, analysis, measured),
         Entry::Failed { error, timeout, source, code } => {
             let event = |kind| {
                 let event = EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout}));
-                let code = (*source == FailureSource::Model && !code.is_empty()).then_some(code.as_str());
-                event.with("code", code).failed()
+                let is_call = *source == FailureSource::Model;
+                let code = (is_call && !code.is_empty()).then_some(code.as_str());
+                event.with("code", code).with("retryable", measured.retryable.filter(|_| is_call)).failed()
             };
             error_kind(*source).map(event).into_iter().collect()
         }
@@ -133,12 +138,27 @@ fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft>
     }
 }
 
-/// `next` is the entry after the result: the failure of the call, if it has no answer.
+/// The entries of the checkpoint in which a result stands.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    entries: &'a [Entry],
+    /// The entry after the result: the failure of the call, if it has no answer.
+    next: Option<&'a Entry>,
+}
+
+impl Around<'_> {
+    /// Whether the call was sent and its outcome is unknown.
+    fn has_lost(self, call: &str) -> bool {
+        self.entries.iter().any(|entry| matches!(entry, Entry::Lost { call_id } if call_id == call))
+    }
+}
+
+/// The event of a result. Its metadata tells an error of the tool, a call without an answer, and a lost call apart.
 fn result(
     state: &State,
     shown: &ToolResult,
     content: &str,
-    next: Option<&Entry>,
+    around: Around<'_>,
     measured: &Measured,
 ) -> Vec<EventDraft> {
     let ToolResult { call_id, tool, is_error, .. } = shown;
@@ -152,7 +172,10 @@ fn result(
         "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
     });
     let event = EventDraft::new(EventType::ToolResult, content, metadata);
-    let Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }) = next else { return vec![event] };
+    if around.has_lost(call_id) {
+        return vec![event.with("lost", Some(true))];
+    }
+    let Some(Entry::Failed { timeout, source: FailureSource::Tool, .. }) = around.next else { return vec![event] };
     vec![event.with("no_answer", Some(true)).with("timeout", Some(*timeout))]
 }
 

@@ -9,7 +9,8 @@ use crate::investigation::plan::Strategy;
 use crate::investigation::testing::{Simulation, Turn};
 use crate::investigation::timeline::projection::*;
 
-/// An event as a word: its type, the kind of an error, the source of thinking, `!` for a result that is an error.
+/// An event as a word: its type, the kind of an error, the source of thinking, `!` for a result that is an error, with
+/// the reason if no tool has answered.
 fn word(event: &EventDraft) -> String {
     let of = |key: &str| event.metadata[key].as_str().unwrap_or_default().to_owned();
     let is = |key: &str| event.metadata[key] == true;
@@ -17,8 +18,9 @@ fn word(event: &EventDraft) -> String {
     if *event_type == EventType::LlmThinking {
         format!("thinking:{}", of("source"))
     } else if *event_type == EventType::ToolResult {
-        let silent = if is("no_answer") { "silent" } else { "" };
-        format!("result{}{silent}", if is("is_error") { "!" } else { "" })
+        let without = if is("no_answer") { "silent" } else { "" };
+        let lost = if is("lost") { "lost" } else { "" };
+        format!("result{}{without}{lost}", if is("is_error") { "!" } else { "" })
     } else if *event_type == EventType::Error {
         format!("error:{}", of("kind"))
     } else if *event_type == EventType::FinalAnalysis {
@@ -84,7 +86,7 @@ fn within_an_iteration_events_have_one_order() {
         (vec![says("t", "hm", &[])], "thinking:native final"),
         (vec![says("t", "", &["no.such", "k8s.get"])], "response error:unknown_tool call result final"),
         (vec![says("", "", &["k8s.silent"])], "call result!silent final"),
-        (vec![says("", "", &["k8s.patch_silent"])], "call result! final"),
+        (vec![says("", "", &["k8s.patch_silent"])], "call result!lost final"),
         (vec![Turn::fails()], "error:model final"),
         (vec![says("", "", &[])], "final"),
         (vec![says("", "hm", &[]), says("", "", &[])], "thinking:native error:empty final"),

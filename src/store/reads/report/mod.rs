@@ -179,7 +179,8 @@ pub struct ModelCallReport {
     /// `None` when the call failed.
     #[diesel(deserialize_as = model_calls::Usage)]
     pub usage: Option<Tokens>,
-    /// A summary of the answer: lengths, counts, reasoning.
+    /// A summary of the answer: lengths, counts, reasoning. Of a failed call its `code`, `retryable`, `provider_status`
+    /// and `retry_after_ms`.
     pub response: Option<Value>,
     /// The reason when there is no usable answer.
     pub error: Option<String>,

@@ -258,6 +258,7 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
             entries_upto: 1,
             answer: Some(answer),
             error: None,
+            failure: None,
             duration: Duration::from_millis(12),
         }],
         tool_calls: vec![ToolCallRecord {
@@ -286,7 +287,7 @@ pub(crate) fn completed() -> SessionEnd {
         status: RunStatus::Completed,
         reason: StopReason::FinalAnswer,
         final_analysis: Some("the disk filled up with logs".into()),
-        executive_summary: Some("Cause: logs".into()),
+        executive_summary: None,
         error: None,
         at: now(),
         event: EventDraft::new(EventType::SessionCompleted, "done", json!({"tokens": 16})),

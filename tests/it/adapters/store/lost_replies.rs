@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tarsy::engine::ports::{Disposition, OpenRequest, Opened, Outbox, Sessions};
+use tarsy::engine::ports::{Disposition, Journal, OpenRequest, Opened, Outbox, SessionEnd, Sessions};
 use tarsy::investigation::alert::Severity;
 use tarsy::store::{ConnectOptions, Store};
 
@@ -65,6 +65,22 @@ async fn an_alert_whose_disposition_was_not_received_finds_it_again() {
     for (id, events) in [(late, 1), (joining, 1), (forced, 2), (target, 2)] {
         assert_eq!(store.events(id, 0, 10).await.unwrap().len(), events);
     }
+}
+
+#[tokio::test]
+async fn an_end_whose_reply_was_lost_has_its_summary_and_its_last_event_once() {
+    let database = TestDatabase::create().await;
+    let (relay, store) = store_behind_a_relay(&database).await;
+    let id = new_id();
+    let lease = open_session(&store, id, "fp").await.lease;
+    relay.lose_reply_to(id.0);
+    let end = SessionEnd { executive_summary: Some("Cause: logs".into()), ..completed() };
+    store.finish(lease, end).await.unwrap();
+    let events = store.events(id, 1, 10).await.unwrap();
+    let seen: Vec<_> = events.iter().map(|event| (event.event_type.as_str(), event.content.as_str())).collect();
+    assert_eq!(seen, [("executive_summary", "Cause: logs"), ("session_completed", "done")]);
+    assert_eq!(events[1].metadata, serde_json::json!({"tokens": 16, "stop_reason": "final_answer"}));
+    assert!(database.holds("SELECT event_seq = 3 AND executive_summary = 'Cause: logs' FROM alert_sessions"));
 }
 
 #[tokio::test]

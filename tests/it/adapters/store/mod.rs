@@ -1,5 +1,6 @@
 //! The store, on a real Postgres.
 
+mod attempts;
 mod cooldown;
 pub(crate) mod database;
 pub(crate) mod fixture;

@@ -84,7 +84,11 @@ async fn every_line_of_a_session_has_its_ids_and_each_iteration_has_one_line() {
     let [end] = ends[..] else { panic!("{ends:?}") };
     assert_eq!((&end["status"], &end["iterations"]), (&"completed".into(), &4.into()));
     assert!(end["duration_ms"].as_u64().unwrap() > 0);
-    let of_executions = after.iter().filter(|line| message(line) == "iteration ended");
+    let batches = before.iter().chain(&after).filter(|line| message(line) == "tool calls ended");
+    let done: u64 = batches.clone().map(|line| line["done"].as_u64().unwrap()).sum();
+    assert_eq!((batches.count(), done), (3, 5), "one line for each batch");
+    let is_of_execution = |line: &&Value| ["iteration ended", "tool calls ended"].contains(&message(line));
+    let of_executions = after.iter().filter(is_of_execution);
     assert!(of_executions.clone().all(|line| line["execution_id"].is_string()) && of_executions.count() > 0);
 
     // The LLM service logs the same trace, which the worker has sent.
