@@ -128,7 +128,8 @@ pub struct Checkpoint {
     pub id: Uuid,
     /// The iteration that these entries belong to, from 1 (0: before the first).
     pub iteration: u32,
-    /// Which try of the iteration's model call, from 1, as in [`TimelineEvent`](crate::investigation::timeline::TimelineEvent).
+    /// Which try of the iteration's model call, from 1, as in
+    /// [`TimelineEvent`](crate::investigation::timeline::TimelineEvent).
     pub attempt: u32,
     /// Status of the execution from now on.
     pub status: RunStatus,

@@ -63,6 +63,7 @@ const DB_OPERATIONS: &[&str] = &[
     "release",
     "session",
     "entries",
+    "attempts",
     "result",
     "thread",
     "checkpoint",
