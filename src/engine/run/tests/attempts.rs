@@ -41,8 +41,8 @@ async fn a_model_call_that_a_crash_repeats_has_the_next_attempt() {
     let whole = Scene::new(Strategy::NativeThinking, 9, script());
     assert_eq!(run(&whole, control()).await, Ok(()));
     assert_eq!(shown(&whole), [(1, 1), (1, 1), (1, 1), (1, 1), (2, 1), (3, 1), (3, 1), (4, 1)]);
-    let mut repeated = 0;
-    for death in (1..=whole.disk().writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
+    let (mut repeated, writes) = (0, whole.disk().writes);
+    for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
         let scene = Scene::new(Strategy::NativeThinking, 9, script());
         crash(&scene, death).await;
         if scene.disk().end.is_none() {
