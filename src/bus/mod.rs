@@ -46,6 +46,7 @@ pub use queue::delivery::JetStreamDelivery;
 pub use queue::monitor::QueueMonitor;
 pub use queue::position::{Backlog, QueuePosition};
 pub use queue::publish::{NewAlert, Published};
+pub use queue::queued::{QueuedMessage, Search};
 pub use server::ServerInfo;
 pub use timeline::feed::{FeedSettings, JetStreamFeed};
 pub use timeline::follow::{Follower, TimelineUpdate};

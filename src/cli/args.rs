@@ -6,6 +6,7 @@
 mod checks;
 mod config;
 mod database;
+mod familiar;
 mod hidden;
 mod sessions;
 mod tools;
@@ -29,11 +30,11 @@ use crate::llm::client::Credentials;
 use crate::roles::shutdown::StopOn;
 use crate::store::Secrets;
 
-use values::{drill, duration};
+use values::{drill, duration, header_value};
 
 pub use checks::{
     CompletionsArgs, Controller, DoctorArgs, HealthArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs,
-    InspectStreamArgs, JsonArgs, ModelsArgs,
+    InspectStreamArgs, JsonArgs, ModelsArgs, QueueArgs,
 };
 pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
@@ -134,6 +135,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Ask a question about an investigation that is over, and follow the answer
     Ask(AskArgs),
+    /// Show what waits in the queue and what the workers do
+    Queue(QueueArgs),
     /// List, show, rerun or cancel investigations
     #[command(subcommand)]
     Sessions(SessionsCommand),
@@ -265,7 +268,7 @@ TARSY_RECEIVE_TOKEN_FILE names. Without one, only a loopback address is accepted
 /// Arguments of `submit`.
 #[derive(Args, Clone, Debug)]
 pub struct SubmitArgs {
-    /// The alert: any text or JSON; - reads standard input
+    /// The file of the alert, which is any text or JSON; - reads standard input; or several words, the alert itself
     pub file: PathBuf,
     /// Which queue it waits in: critical, high, normal or low [default: the severity in the alert, else normal]
     #[arg(long, short, value_name = "PRIORITY")]
@@ -276,6 +279,9 @@ pub struct SubmitArgs {
     /// Id of its session, a UUID of version 7 [default: a new one]
     #[arg(long, value_name = "UUID", value_parser = session_id)]
     pub session_id: Option<SessionId>,
+    /// The chain of agents that investigates it [default: that of its type]
+    #[arg(long, value_name = "CHAIN", value_parser = header_value)]
+    pub chain: Option<String>,
     /// Investigate although the same alert was investigated within the cooldown
     #[arg(long)]
     pub force: bool,

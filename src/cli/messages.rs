@@ -32,7 +32,8 @@ pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration
 pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
     let (session, ago) = (short(session), ago.map(|ago| format!(" {} ago", format::span(ago))).unwrap_or_default());
     format!(
-        "session {session} investigated the same{ago} and completed (cooldown); --force investigates again. \
+        "session {session} investigated the same{ago} and completed (cooldown); tarsy submit --force investigates \
+             again. \
          Following that one."
     )
 }
@@ -45,6 +46,8 @@ pub struct Workers {
     pub slots: u64,
     /// How many sessions they run now.
     pub busy: usize,
+    /// How many of them claim nothing, because a service is unavailable.
+    pub paused: usize,
 }
 
 /// `2 workers, 8 slots, 8 busy`, or how to start a worker if there is none.
@@ -53,7 +56,30 @@ pub fn workers(workers: Workers) -> String {
         return "no worker is running: tarsy worker starts one".to_owned();
     }
     let (count, slots) = (format::count(workers.count, "worker"), format::count(workers.slots, "slot"));
-    format!("{count}, {slots}, {} busy", workers.busy)
+    let paused = if workers.paused > 0 { format!(", {} paused", workers.paused) } else { String::new() };
+    format!("{count}, {slots}, {} busy{paused}", workers.busy)
+}
+
+/// The services that are unavailable, as workers name them: `the LLM service does not answer`.
+pub fn unavailable(services: &[&str]) -> String {
+    let name = |service: &&str| match *service {
+        "llm-service" => "the LLM service".to_owned(),
+        "database" => "the database".to_owned(),
+        "nats" => "NATS".to_owned(),
+        other => text::one_line(other, Charset::Unicode),
+    };
+    let names: Vec<String> = services.iter().map(name).collect();
+    match names.as_slice() {
+        // A worker that has just started has not asked any service.
+        [] => "the workers check their services".to_owned(),
+        [one] => format!("{one} does not answer"),
+        [rest @ .., last] => format!("{} and {last} do not answer", rest.join(", ")),
+    }
+}
+
+/// Neither the queue nor the database knows the id.
+pub fn unknown(session: SessionId) -> String {
+    format!("no alert or session {session} is known: waiting until one is published (Ctrl-C ends)")
 }
 
 /// The position of an alert in the queue of its priority.
@@ -77,7 +103,8 @@ pub fn continues(session: SessionId) -> String {
 
 /// The command that watches a session without an event again.
 pub fn watch_again(session: SessionId) -> String {
-    format!("To watch it again: tarsy watch {}", session.short())
+    // Only events and rows are found by a part of an id.
+    format!("To watch it again: tarsy watch {session}")
 }
 
 /// The command that watches an investigation and its questions again.
@@ -117,7 +144,8 @@ mod tests {
         );
         assert_eq!(
             covered_by_cooldown(SESSION, Some(Duration::from_secs(720))),
-            "session 77d0b3aa investigated the same 12m00s ago and completed (cooldown); --force investigates again. \
+            "session 77d0b3aa investigated the same 12m00s ago and completed (cooldown); tarsy submit --force investigates \
+             again. \
              Following that one."
         );
         assert_eq!(joined(SESSION, None, None), "joined session 77d0b3aa: same fingerprint. Following that one.");
@@ -129,8 +157,10 @@ mod tests {
         assert_eq!(queued(3, true), "queued: 3 alerts of priority low before it");
         assert_eq!(queued(1, false), "queued: about 1 alert of priority low before it");
         assert_eq!(queued(0, true), "queued: the next one of priority low");
-        assert_eq!(workers(Workers { count: 2, slots: 8, busy: 8 }), "2 workers, 8 slots, 8 busy");
-        assert_eq!(workers(Workers { count: 1, slots: 1, busy: 0 }), "1 worker, 1 slot, 0 busy");
+        assert_eq!(workers(Workers { count: 2, slots: 8, busy: 8, paused: 1 }), "2 workers, 8 slots, 8 busy, 1 paused");
+        assert_eq!(workers(Workers { count: 1, slots: 1, ..Workers::default() }), "1 worker, 1 slot, 0 busy");
         assert_eq!(workers(Workers::default()), "no worker is running: tarsy worker starts one");
+        assert_eq!(unavailable(&["llm-service"]), "the LLM service does not answer");
+        assert_eq!(unavailable(&["database", "nats"]), "the database and NATS do not answer");
     }
 }

@@ -33,16 +33,18 @@ pub enum TimelineItem {
     Event(TimelineEvent),
     /// A piece of an answer that is being written.
     Delta(Delta),
-    /// The session has no event yet.
-    Waiting(Waiting),
+    /// The session does not go on; `None` when it does again.
+    Waiting(Option<Waiting>),
 }
 
-/// The reason why a session has no event yet.
+/// The reason why a session does not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// One line for people.
     pub text: String,
-    /// The text is final, so it is printed once where there is no status line.
+    /// The reason without numbers that change: where there is no status line, each reason is printed once.
+    pub reason: String,
+    /// The text is final.
     pub complete: bool,
 }
 
@@ -83,8 +85,8 @@ pub struct Watch<W, N> {
     options: Options,
     deadline: Option<Instant>,
     hints: Hints,
-    /// A note has said why the session has no event.
-    has_noted_waiting: bool,
+    /// The last reason that a note has said.
+    noted_reason: Option<String>,
 }
 
 impl<W: Write, N: Write> Watch<W, N> {
@@ -97,7 +99,7 @@ impl<W: Write, N: Write> Watch<W, N> {
             options,
             deadline,
             hints: Hints::Printed,
-            has_noted_waiting: false,
+            noted_reason: None,
         }
     }
 
@@ -121,7 +123,7 @@ impl<W: Write, N: Write> Watch<W, N> {
         let mut timeline = Timeline::new(self.options.style.clone(), session);
         let mut last_seq = 0;
         let mut first_event_due = Some(Instant::now() + FIRST_EVENT_TIMEOUT);
-        self.has_noted_waiting = false;
+        self.noted_reason = None;
         loop {
             let next = tokio::select! {
                 biased;
@@ -144,6 +146,7 @@ impl<W: Write, N: Write> Watch<W, N> {
                 TimelineItem::Event(event) if event.session_seq <= last_seq => {}
                 TimelineItem::Event(event) => {
                     last_seq = event.session_seq;
+                    self.noted_reason = None;
                     self.show(&mut timeline, &event)?;
                     if let Some(watched) = outcome(&event)? {
                         self.end(&timeline, watched)?;
@@ -151,8 +154,8 @@ impl<W: Write, N: Write> Watch<W, N> {
                     }
                 }
                 TimelineItem::Delta(delta) => self.show_delta(&mut timeline, &delta)?,
-                TimelineItem::Waiting(_) if last_seq > 0 => {}
-                TimelineItem::Waiting(waiting) => self.show_waiting(&waiting)?,
+                TimelineItem::Waiting(None) => self.printer.status(None)?,
+                TimelineItem::Waiting(Some(waiting)) => self.show_waiting(waiting)?,
             }
         }
     }
@@ -201,16 +204,18 @@ impl<W: Write, N: Write> Watch<W, N> {
         }
     }
 
-    /// Shows a status line on a terminal; elsewhere prints the final text once.
-    fn show_waiting(&mut self, waiting: &Waiting) -> anyhow::Result<()> {
+    /// Shows a status line on a terminal; elsewhere prints each reason once.
+    fn show_waiting(&mut self, waiting: Waiting) -> anyhow::Result<()> {
         match self.options.live {
             Live::Redraw => {
                 let room = self.options.style.width.saturating_sub(1);
                 Ok(self.printer.status(Some(text::cut(&waiting.text, room, self.options.style.charset)))?)
             }
-            Live::Off | Live::Lines if self.has_noted_waiting || !waiting.complete => Ok(()),
+            Live::Off | Live::Lines if !waiting.complete || self.noted_reason.as_ref() == Some(&waiting.reason) => {
+                Ok(())
+            }
             Live::Off | Live::Lines => {
-                self.has_noted_waiting = true;
+                self.noted_reason = Some(waiting.reason);
                 self.note(&waiting.text)
             }
         }

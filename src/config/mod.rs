@@ -87,6 +87,15 @@ pub struct Config {
     pub masking: Masking,
 }
 
+impl Config {
+    /// The chains that a file defines, for processes other than workers, whose file may be another one; `None` when
+    /// only the built-in chain is known.
+    pub fn named_chains(&self) -> Option<Vec<&str>> {
+        let names: Vec<&str> = self.agent_chains.keys().map(String::as_str).collect();
+        (names != [builtin::CHAIN]).then_some(names)
+    }
+}
+
 /// The lowest layer of all settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Defaults {

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::connect::Addresses;
 use super::shutdown::print_ready_and_metrics;
-use crate::bus::{self, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT};
+use crate::bus::{self, CHAIN, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT};
 use crate::config::{Config, Receive, Secret, environment_fault, process_env};
 use crate::investigation::ids::SessionId;
 use crate::listener::{Limits, Token};
@@ -124,7 +124,8 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     tracing::info!(%address, metrics = %telemetry.address, token = settings.token.is_some(), "receiver started");
     print_ready_and_metrics(address, telemetry.address)?;
     let (broker, queue) = watch::channel(None);
-    let receiver = tokio::spawn(serve(listener, settings, Broker(queue), shutdown.clone()));
+    let chains = config.named_chains().map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
+    let receiver = tokio::spawn(serve(listener, settings, Broker { nats: queue, chains }, shutdown.clone()));
     let linked = tokio::select! {
         result = link(&addresses, &broker, &ready) => result,
         never = keep_up(token) => match never {},
@@ -166,17 +167,21 @@ async fn link(
 
 /// The stream of alerts, once there is a connection.
 #[derive(Debug)]
-struct Broker(watch::Receiver<Option<Nats>>);
+struct Broker {
+    nats: watch::Receiver<Option<Nats>>,
+    /// `None`: the configuration defines no chain, so it does not tell which ones the workers know.
+    chains: Option<Vec<String>>,
+}
 
 impl Queue for Broker {
     async fn publish(&self, alert: InboundAlert) -> Result<Published, PublishError> {
         // A message that waits in the buffer of a lost connection would be published in addition to the client's next
         // try.
-        let nats = self.0.borrow().clone().filter(|nats| nats.connection_state().connected);
+        let (session_id, headers) = with_session_id(alert.headers, self.chains.as_deref())?;
+        let nats = self.nats.borrow().clone().filter(|nats| nats.connection_state().connected);
         let Some(nats) = nats else {
             return Err(unavailable("the queue is unavailable", UNAVAILABLE_RETRY_DELAY));
         };
-        let (session_id, headers) = with_session_id(alert.headers);
         let alert = NewAlert {
             priority: alert.priority.into(),
             suffix: alert.suffix.parse().ok(),
@@ -206,13 +211,31 @@ fn header_rules(receive: &Receive) -> HeaderRules {
     HeaderRules { forwarded, ignored, forbidden: vec![PARENT_ID] }
 }
 
-/// The session id that the client chose if it is valid, otherwise a new one; and the headers with this id.
-fn with_session_id(headers: Vec<(&'static str, String)>) -> (SessionId, Value) {
-    let chosen = headers.iter().find(|(name, _)| *name == SESSION_ID).and_then(|(_, text)| SessionId::parse(text));
-    let session_id = chosen.unwrap_or_else(|| SessionId(Uuid::now_v7()));
+/// The session id that the client chose, otherwise a new one; and the headers with this id.
+///
+/// # Errors
+/// When a worker would give the alert up for one of the headers.
+fn with_session_id(
+    headers: Vec<(&'static str, String)>,
+    chains: Option<&[String]>,
+) -> Result<(SessionId, Value), PublishError> {
+    let given = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text.as_str());
+    let session_id = match given(SESSION_ID) {
+        Some(text) => SessionId::parse(text).ok_or_else(|| {
+            PublishError::Invalid(format!("header {SESSION_ID} is not a UUID of version 7; without it, one is chosen"))
+        })?,
+        None => SessionId(Uuid::now_v7()),
+    };
+    let chain = given(CHAIN).map(str::trim).filter(|chain| !chain.is_empty());
+    if let (Some(chain), Some(chains)) = (chain, chains)
+        && !chains.iter().any(|known| known == chain)
+    {
+        let known = chains.join(", ");
+        return Err(PublishError::Invalid(format!("header {CHAIN} names no chain of tarsy.yaml; there are: {known}")));
+    }
     let mut map: Map<String, Value> = headers.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect();
     map.insert(SESSION_ID.to_owned(), session_id.to_string().into());
-    (session_id, Value::Object(map))
+    Ok((session_id, Value::Object(map)))
 }
 
 fn unavailable(reason: &str, retry_after: Duration) -> PublishError {
@@ -261,15 +284,25 @@ mod tests {
     }
 
     #[test]
-    fn a_valid_session_id_of_the_client_is_kept_and_any_other_is_replaced() {
+    fn a_session_id_of_the_client_is_kept_and_an_invalid_id_or_chain_is_refused() {
         let own = Uuid::now_v7().to_string();
-        let (id, headers) = with_session_id(vec![(SESSION_ID, own.clone()), ("Tarsy-Title", "t".to_owned())]);
+        let named = vec![(SESSION_ID, own.clone()), ("Tarsy-Title", "t".to_owned())];
+        let (id, headers) = with_session_id(named, None).unwrap();
         assert_eq!(id.to_string(), own);
         assert_eq!(headers, serde_json::json!({"Tarsy-Session-Id": own, "Tarsy-Title": "t"}));
-        for wrong in [vec![], vec![(SESSION_ID, "42".to_owned())]] {
-            let (id, headers) = with_session_id(wrong);
-            assert_eq!(headers, serde_json::json!({"Tarsy-Session-Id": id.to_string()}));
-            assert_eq!(id.0.get_version_num(), 7);
+        let (id, headers) = with_session_id(vec![], None).unwrap();
+        assert_eq!(headers, serde_json::json!({"Tarsy-Session-Id": id.to_string()}));
+        assert_eq!(id.0.get_version_num(), 7);
+        let chains = ["db".to_owned(), "k8s".to_owned()];
+        let chain = |name: &str| vec![(CHAIN, name.to_owned())];
+        for (headers, refused) in [
+            (vec![(SESSION_ID, "42".to_owned())], "is not a UUID of version 7"),
+            (chain("nope"), "names no chain of tarsy.yaml; there are: db, k8s"),
+        ] {
+            let Err(PublishError::Invalid(why)) = with_session_id(headers, Some(&chains)) else { panic!("accepted") };
+            assert!(why.contains(refused), "{why}");
         }
+        assert!(with_session_id(chain(" k8s "), Some(&chains)).is_ok());
+        assert!(with_session_id(chain("of-the-workers"), None).is_ok(), "this process does not know the chains");
     }
 }

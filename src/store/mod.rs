@@ -30,7 +30,7 @@ pub use diagnose::{DatabaseReport, diagnose};
 pub use error::Error;
 pub use fit::{DatabaseFit, database_fit};
 pub use migrate::{MIGRATION_TIMEOUT, Migrated, migrate};
-pub use reads::list::{SessionFilter, SessionLine};
+pub use reads::list::{MAX_COUNTED, SessionFilter, SessionLine};
 pub use reads::report::{
     AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
     ToolCallReport,

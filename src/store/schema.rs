@@ -53,6 +53,7 @@ diesel::table! {
         joined_alerts -> Int4,
         resolved_alerts -> Int4,
         traceparent -> Nullable<Text>,
+        release_reason -> Nullable<Text>,
     }
 }
 

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::config::Retention;
 use crate::engine::ports::{
-    Claim, ClaimRequest, Disposition, JoinRequest, Lease, OpenRequest, Opened, Pruned, Received, Recover, Recovered,
-    Refusal, Renewal, Sessions, SettlementStatus, StoreError, Sweep, Swept,
+    CancelOutcome, Claim, ClaimRequest, Disposition, JoinRequest, Lease, OpenRequest, Opened, Pruned, Received,
+    Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, Sweep, Swept,
 };
 use crate::investigation::ids::SessionId;
 
@@ -97,13 +97,13 @@ impl Sessions for Store {
         Ok(renewals)
     }
 
-    async fn release(&self, lease: Lease) -> Result<(), StoreError> {
-        let write = Release::refunding(lease);
+    async fn release(&self, lease: Lease, reason: &'static str) -> Result<(), StoreError> {
+        let write = Release::refunding(lease, reason);
         self.run(Operation::Release, move |connection| write.write(connection)).await?
     }
 
-    async fn release_counted(&self, lease: Lease) -> Result<(), StoreError> {
-        let write = Release::counted(lease);
+    async fn release_counted(&self, lease: Lease, reason: &'static str) -> Result<(), StoreError> {
+        let write = Release::counted(lease, reason);
         self.run(Operation::Release, move |connection| write.write(connection)).await?
     }
 
@@ -139,8 +139,12 @@ impl Sessions for Store {
         Ok(())
     }
 
-    async fn cancel(&self, session: SessionId) -> Result<bool, StoreError> {
-        Ok(self.request_cancel(session).await? == CancelAnswer::Requested)
+    async fn cancel(&self, session: SessionId) -> Result<CancelOutcome, StoreError> {
+        Ok(match self.request_cancel(session).await? {
+            CancelAnswer::Requested => CancelOutcome::Requested,
+            CancelAnswer::Cancelled => CancelOutcome::Cancelled,
+            CancelAnswer::Joined(_) | CancelAnswer::Ended | CancelAnswer::Unknown => CancelOutcome::Nothing,
+        })
     }
 
     /// Sent once: the next sweep is due soon.

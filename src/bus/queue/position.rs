@@ -118,7 +118,7 @@ impl Nats {
         Ok(stored_at.map(|stored_at| (Utc::now() - stored_at).to_std().unwrap_or_default()))
     }
 
-    async fn consumer_of(&self, priority: Priority) -> Result<Info, Error> {
+    pub(super) async fn consumer_of(&self, priority: Priority) -> Result<Info, Error> {
         let object = priority.consumer();
         let read = async {
             let stream = self.jetstream.get_stream_no_info(ALERTS).await;

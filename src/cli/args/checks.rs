@@ -31,6 +31,20 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
+/// Arguments of `queue`.
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueArgs {
+    /// The largest number of alerts to list
+    #[arg(long, short = 'n', value_name = "NUMBER", default_value = "5", value_parser = clap::value_parser!(u32).range(0..=200))]
+    pub limit: u32,
+    /// How long to wait for the statuses of the workers [default: 6s, each sends one every 5 s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub wait: Option<Duration>,
+    /// As one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `health`.
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealthArgs {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
-use super::{Cli, Command, GlobalArgs};
+use super::{Cli, Command, GlobalArgs, familiar};
 
 #[derive(Parser)]
 #[command(name = "tarsy", version)]
@@ -38,7 +38,7 @@ impl Cli {
     /// # Errors
     /// When the arguments are wrong, ask for help or name no command.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, ParseError> {
-        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let arguments = familiar::translated(arguments.into_iter().collect());
         if arguments.get(1).is_some_and(|command| command == "evidence-server") {
             let Hidden { global, command: HiddenCommand::EvidenceServer(args) } =
                 Hidden::try_parse_from(arguments).map_err(ParseError::Clap)?;
@@ -66,7 +66,7 @@ fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
     if error.get(ContextKind::Usage).is_some() {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
     }
-    ParseError::Clap(error)
+    ParseError::Clap(familiar::with_tip(error))
 }
 
 impl Command {
@@ -87,6 +87,7 @@ impl Command {
             | Self::Migrate(_)
             | Self::Prune(_)
             | Self::Watch(_)
+            | Self::Queue(_)
             | Self::Sessions(_)
             | Self::DeadLetters(_)
             | Self::Drill(_)

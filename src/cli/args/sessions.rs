@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::duration;
+use super::values::{duration, header_value};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use crate::engine::ports::RunStatus;
@@ -20,9 +20,9 @@ const MAX_LIST: i64 = 1000;
 pub struct AskArgs {
     /// The investigation, or a question about it: the id, or at least six characters of its beginning or end
     pub session: SessionRef,
-    /// The question, in one argument; - reads standard input
-    #[arg(allow_hyphen_values = true)]
-    pub question: String,
+    /// The question; - reads standard input
+    #[arg(required = true, num_args = 1..)]
+    pub question: Vec<String>,
     /// Which queue it waits in: critical, high, normal or low [default: high, or critical as the alert]
     #[arg(long, short, value_name = "PRIORITY")]
     pub priority: Option<Severity>,
@@ -40,6 +40,7 @@ pub struct AskArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum SessionsCommand {
     /// List sessions, the newest first
+    #[command(alias = "ls")]
     List(SessionsListArgs),
     /// Show one session: what it did, what it cost, what came of it
     Show(SessionsShowArgs),
@@ -134,6 +135,7 @@ pub struct SessionsCancelArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum DeadLettersCommand {
     /// List the alerts that were given up, the newest first
+    #[command(alias = "ls")]
     List(DeadLettersListArgs),
     /// Show one of them, and why it was given up
     Show(DeadLettersShowArgs),
@@ -211,15 +213,6 @@ impl FromStr for LetterRef {
             None => text.parse().map(Self::Alert),
         }
     }
-}
-
-/// A value for a header: one line of text, not empty.
-fn header_value(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    if text.is_empty() || text.chars().any(char::is_control) {
-        return Err("accepted: one line of text".to_owned());
-    }
-    Ok(text.to_owned())
 }
 
 #[cfg(test)]

@@ -17,6 +17,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| format!("\"{text}\" is not a duration such as 500ms, 30s, 2m, 1h or 90d"))
 }
 
+/// A value for a header: one line of text, not empty.
+pub(super) fn header_value(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().any(char::is_control) {
+        return Err("accepted: one line of text".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// The name of a built-in drill.
 pub(super) fn drill(text: &str) -> Result<String, String> {
     let names = BUILTIN.map(|drill| drill.name);

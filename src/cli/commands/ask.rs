@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::database::Database;
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
-use super::{addresses, sessions, submit};
+use super::{addresses, load_config, sessions, submit};
 use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID, TRACEPARENT};
 use crate::cli::args::{AskArgs, GlobalArgs};
 use crate::cli::exit::Exit;
@@ -23,7 +23,8 @@ use crate::store::{AlertReport, DispositionKind};
 const SUFFIX: &str = "question";
 
 pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Exit> {
-    let body = body(&args.question)?;
+    let body = body(&args.question.join(" "))?;
+    submit::check_chain(&load_config(global)?, args.chain.as_deref())?;
     let database = Database::of(global, "ask")?;
     let (_, report) = sessions::read(&database, &args.session).await?;
     let parent = may_ask(&report)?;

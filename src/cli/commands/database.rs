@@ -9,6 +9,7 @@ use super::addresses;
 use crate::bus::Nats;
 use crate::cli::args::GlobalArgs;
 use crate::cli::session_ref::SessionRef;
+use crate::engine::ports::StoreError;
 use crate::investigation::ids::SessionId;
 use crate::store::{self, ConnectOptions, IdMatch, Store, check_schema};
 
@@ -40,6 +41,12 @@ impl Database {
             Err(timeout) => timeout,
         };
         Err(error.context("the database cannot be used (DATABASE_URL or --database-url says where it is)"))
+    }
+
+    /// Runs a call through a port of the engine.
+    pub(super) async fn call_port<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> anyhow::Result<T> {
+        let no_answer = || anyhow!("no answer from {} within {} s", self.redacted, CALL_TIMEOUT.as_secs());
+        Ok(tokio::time::timeout(CALL_TIMEOUT, call).await.map_err(|_| no_answer())??)
     }
 
     /// The reason for a failed call: most statements fail because the schema is of another version.

@@ -10,7 +10,7 @@ use super::output::{json_line, json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, load_config, submit};
-use crate::bus::{MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
+use crate::bus::{CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use crate::cli::args::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     GlobalArgs, LetterRef,
@@ -18,6 +18,7 @@ use crate::cli::args::{
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::dead_letters;
 use crate::cli::view::TerminalEnv;
+use crate::config::Config;
 use crate::investigation::ids::SessionId;
 use crate::investigation::mask::Mask;
 use crate::roles::masked::dead_letter;
@@ -40,7 +41,7 @@ async fn list(global: &GlobalArgs, nats: &Nats, args: DeadLettersListArgs) -> an
     let total = found.len();
     found.truncate(usize::try_from(args.limit)?);
     if found.is_empty() {
-        note("there is no dead letter")?;
+        note("no dead letters")?;
     } else if args.json {
         print(&json_lines(&found.iter().map(as_json).collect::<Vec<_>>())?)?;
     } else {
@@ -82,12 +83,41 @@ fn chains(defined: Vec<String>, letter: &StoredDeadLetter) -> Vec<String> {
 
 async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> anyhow::Result<Exit> {
     let letter = find(&nats, &args.letter).await?;
+    may_retry(&letter, args.chain.as_deref(), &load_config(global)?)?;
     let (session, published) = nats.retry_dead_letter(&letter, args.chain.as_deref()).await?;
     let (priority, _) = submit::queue_of(&published.subject);
     let origin = Some(Origin { key: "retry_of", session: letter.alert_id, words: "retry of" });
     let store = || Database::of(global, "dead-letters").ok().map(|database| database.store);
     let sources = args.watch.then(|| Sources { nats, store: store() });
     PublishedSession { session, published, priority, origin }.finish(sources, &args.view).await
+}
+
+/// Refuses what would become the same dead letter again.
+fn may_retry(letter: &StoredDeadLetter, chain: Option<&str>, config: &Config) -> anyhow::Result<()> {
+    let short = letter.alert_id.short();
+    let same = |why: &str| format!("alert {short} would become the same dead letter: {why}");
+    ensure!(
+        !matches!(letter.reason.as_str(), "undecodable" | "empty"),
+        "{}; tarsy dead-letters drop {short} removes it",
+        same(&letter.detail)
+    );
+    let limit = config.worker.max_alert_bytes;
+    ensure!(
+        letter.reason != "too_large" || u64::try_from(letter.body.len())? <= u64::from(limit),
+        "{}; worker.max_alert_bytes is {limit}",
+        same(&letter.detail)
+    );
+    submit::check_chain(config, chain)?;
+    let named = chain.or_else(|| letter.headers.get(CHAIN).and_then(Value::as_str)).map(str::trim);
+    if let (Some(named), "unknown_chain", Some(known)) = (named, letter.reason.as_str(), config.named_chains()) {
+        let others = known.join(", ");
+        ensure!(
+            known.contains(&named),
+            "{}; --chain names another one: {others}",
+            same(&format!("there is no chain \"{named}\""))
+        );
+    }
+    Ok(())
 }
 
 async fn drop(global: &GlobalArgs, nats: &Nats, args: DeadLettersDropArgs) -> anyhow::Result<Exit> {

@@ -7,6 +7,7 @@ mod roles;
 mod submit;
 mod watch;
 mod ask;
+mod queue;
 mod sessions;
 mod dead_letters;
 mod drill;
@@ -80,6 +81,7 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
         Command::Submit(args) => submit::run(&global, args).await,
         Command::Watch(args) => watch::run(&global, args).await,
         Command::Ask(args) => ask::run(&global, args).await,
+        Command::Queue(args) => queue::run(&global, args).await,
         Command::Sessions(command) => sessions::run(&global, command).await,
         Command::DeadLetters(command) => dead_letters::run(&global, command).await,
         Command::Drill(args) => drill::run(&global, args).await,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::output::{note, print, print_json};
 use super::watch::follow::{Sources, Target};
-use super::watch::waiting::QueueWatch;
+use super::watch::waiting::QueuePlace;
 use crate::bus::{Priority, Published};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
@@ -37,7 +37,7 @@ impl PublishedSession {
     pub(super) async fn finish(self, sources: Option<Sources>, view: &ViewArgs) -> anyhow::Result<Exit> {
         note(&self.remark())?;
         if let Some(sources) = sources {
-            let queue = QueueWatch::of_alert(&sources.nats, self.priority, self.published.sequence);
+            let queue = QueuePlace::Alert { priority: self.priority, sequence: self.published.sequence };
             let target = Target { session: self.session, queue: Some(queue) };
             return sources.show(target, view.options(&TerminalEnv::of_process()), |_| Ok(())).await;
         }

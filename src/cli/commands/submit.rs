@@ -4,20 +4,21 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::addresses;
 use super::database::Database;
+use super::output::note;
 use super::publish::PublishedSession;
 use super::watch::follow::Sources;
-use crate::bus::{FORCE, NewAlert, Priority, SESSION_ID, Subject, SubjectSuffix, TRACEPARENT};
+use super::{addresses, load_config};
+use crate::bus::{CHAIN, FORCE, NewAlert, Priority, SESSION_ID, Subject, SubjectSuffix, TRACEPARENT};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
-use crate::config::process_env;
+use crate::config::{Config, process_env};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, normalise};
+use crate::investigation::intake::{Hints, IntakeError, normalise};
 use crate::investigation::trace_context::TraceContext;
 
 /// The trace of the program that runs the command, in the variable `TRACEPARENT`. An invalid one counts as none.
@@ -26,14 +27,20 @@ pub(super) fn caller() -> Option<String> {
 }
 
 pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result<Exit> {
-    let body = read(&args.file)?;
-    ensure!(!body.trim_ascii().is_empty(), "{} is empty: nothing was published", named(&args.file));
+    let (body, name) = match text_of(&args.file) {
+        Some(text) => {
+            note(&format!("{} is no file: its text is the alert", args.file.display()))?;
+            (text.into_bytes(), "the text".to_owned())
+        }
+        None => (read(&args.file)?, named(&args.file)),
+    };
+    check(global, &name, &body, args.chain.as_deref())?;
     let session = args.session_id.unwrap_or_else(|| SessionId(Uuid::now_v7()));
     let addresses = addresses(global);
     let nats = addresses.nats_for_command("submit").await?;
     // The id is chosen here, so that the session can be watched before a worker claims it.
     let force = args.force.then_some("true");
-    let headers = json!({SESSION_ID: session.to_string(), FORCE: force, TRACEPARENT: caller()});
+    let headers = json!({SESSION_ID: session.to_string(), FORCE: force, CHAIN: args.chain, TRACEPARENT: caller()});
     let priority = args.priority.map_or_else(|| severity_in(&body), Priority::from);
     let published = nats.publish_alert(NewAlert { priority, suffix: args.suffix, body, headers }).await?;
     // Without a database the timeline comes from the stream alone.
@@ -51,8 +58,60 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     } else {
         File::open(file).and_then(|mut file| file.read_to_end(&mut body))
     };
-    read.with_context(|| format!("cannot read {}", named(file)))?;
+    read.with_context(|| format!("cannot read {}{}", named(file), hint(file)))?;
     Ok(body)
+}
+
+/// How to send a text, for a name that may be meant as one.
+fn hint(file: &Path) -> String {
+    let name = file.display().to_string();
+    if !name.contains(' ') {
+        return String::new();
+    }
+    format!(" (a text instead of a file: echo '{}' | tarsy submit -)", name.replace('\'', "'\\''"))
+}
+
+/// The argument itself, if it can only be meant as the text of an alert: several words that are not the name of a file
+/// and do not look like a path. A misspelt path must not be investigated.
+fn text_of(argument: &Path) -> Option<String> {
+    let text = argument.to_str()?;
+    let looks_like_a_path =
+        text.contains('/') || argument.extension().is_some_and(|end| !end.to_string_lossy().contains(' '));
+    (text.trim().contains(char::is_whitespace) && !looks_like_a_path && !argument.exists()).then(|| text.to_owned())
+}
+
+/// Refuses what a worker would give up, as far as this machine's configuration tells.
+///
+/// # Errors
+/// With the reason that the dead letter would have.
+pub(super) fn check(global: &GlobalArgs, name: &str, body: &[u8], chain: Option<&str>) -> anyhow::Result<()> {
+    match normalise(body, &Hints::default()) {
+        Ok(_) => {}
+        Err(IntakeError::Empty) => bail!("{name} is empty: nothing was published"),
+        Err(error @ IntakeError::Undecodable) => bail!("{name} is not an alert: {error}; nothing was published"),
+    }
+    let config = load_config(global)?;
+    let (bytes, limit) = (body.len(), config.worker.max_alert_bytes);
+    ensure!(
+        u64::try_from(bytes)? <= u64::from(limit),
+        "{name} has {bytes} bytes, and workers take at most {limit} (worker.max_alert_bytes): nothing was published"
+    );
+    check_chain(&config, chain)
+}
+
+/// Refuses a chain that the configuration does not define.
+///
+/// # Errors
+/// With the chains that there are.
+pub(super) fn check_chain(config: &Config, chain: Option<&str>) -> anyhow::Result<()> {
+    if let (Some(chain), Some(known)) = (chain, config.named_chains()) {
+        let known_names = known.join(", ");
+        ensure!(
+            known.contains(&chain),
+            "there is no chain \"{chain}\"; there are: {known_names}; nothing was published"
+        );
+    }
+    Ok(())
 }
 
 /// The name of the input in messages.
@@ -60,8 +119,7 @@ pub(super) fn named(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
-/// The priority of the severity in the body. A body that is no alert is published too: a worker turns it into a dead
-/// letter with the reason.
+/// The priority of the severity in the body.
 fn severity_in(body: &[u8]) -> Priority {
     normalise(body, &Hints::default()).map_or(Priority::Normal, |alert| alert.severity.into())
 }
@@ -77,6 +135,21 @@ pub(super) fn queue_of(subject: &str) -> (Priority, Option<SubjectSuffix>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_several_words_that_look_like_no_path_are_an_alert_themselves() {
+        for text in ["disk full", "disk 94 % full on db-3", "db-3.example is down"] {
+            assert_eq!(text_of(Path::new(text)).as_deref(), Some(text));
+        }
+        for path in ["alert.jsn", "my alert.json", "alerts/disk full", "disk", "-", ""] {
+            assert_eq!(text_of(Path::new(path)), None, "{path:?}");
+        }
+        assert_eq!(
+            hint(Path::new("it's full.now")),
+            " (a text instead of a file: echo 'it'\\''s full.now' | tarsy submit -)"
+        );
+        assert_eq!(hint(Path::new("alert.jsn")), "");
+    }
 
     #[test]
     fn an_alert_waits_in_the_queue_of_the_severity_that_it_names() {

@@ -119,20 +119,22 @@ async fn an_alert_within_the_cooldown_leads_to_the_session_that_covers_it() {
     assert_eq!(watched, Watched::Follow(SessionId::parse(target).unwrap()));
     assert_eq!(
         case.out.text(),
-        "session 5e19c7f0 investigated the same 12m00s ago and completed (cooldown); --force investigates again. \
+        "session 5e19c7f0 investigated the same 12m00s ago and completed (cooldown); tarsy submit --force \
+         investigates again. \
          Following that one.\n"
     );
 }
 
 fn waiting(text: &str) -> Waiting {
-    Waiting { text: text.to_owned(), complete: true }
+    Waiting { text: text.to_owned(), reason: "queued".to_owned(), complete: true }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_queue_position_is_a_status_line_on_a_terminal_and_one_note_elsewhere() {
     let pieces = || {
         let pieces = [Waiting { complete: false, ..waiting("queued: 3") }, waiting("queued: 2"), waiting("queued: 1")];
-        stream::iter(pieces.map(|piece| Ok(TimelineItem::Waiting(piece)))).chain(feed(story().drain(..1).collect()))
+        stream::iter(pieces.map(|piece| Ok(TimelineItem::Waiting(Some(piece)))))
+            .chain(feed(story().drain(..1).collect()))
     };
     for (live, out, notes) in
         [(Live::Off, "", "queued: 2\n"), (Live::Lines, "", "queued: 2\n"), (Live::Redraw, "queued: 3\r\u{1b}[2K", "")]
@@ -143,6 +145,38 @@ async fn the_queue_position_is_a_status_line_on_a_terminal_and_one_note_elsewher
         assert!(case.notes.text().starts_with(notes), "{:?}", case.notes.text());
         assert_eq!(case.notes.text().matches("queued").count(), notes.matches("queued").count());
         assert!(case.out.text().contains("● started"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_reason_for_a_wait_is_noted_again_only_if_it_changes_or_after_an_event() {
+    let item = |reason: &str, text: &str| {
+        let waiting = Waiting { text: text.to_owned(), reason: reason.to_owned(), complete: true };
+        Ok(TimelineItem::Waiting(Some(waiting)))
+    };
+    let event = |index: usize| Ok(TimelineItem::Event(story()[index].clone()));
+    let items = || {
+        vec![
+            event(0),
+            item("llm", "waiting 1 s"),
+            item("llm", "waiting 2 s"),
+            item("db", "no database"),
+            Ok(TimelineItem::Waiting(None)),
+            event(1),
+            item("db", "no database again"),
+        ]
+    };
+    for (live, json) in [(Live::Off, false), (Live::Off, true), (Live::Redraw, false)] {
+        let mut case = case(Options { live, json, timeout: Some(Duration::from_secs(30)), ..options() });
+        let feed = stream::iter(items()).chain(stream::pending());
+        case.watch.follow(session(), feed, pending()).await.unwrap();
+        let (out, notes) = (case.out.text(), case.notes.text());
+        if live == Live::Redraw {
+            assert!(out.contains("no database again") && !notes.contains("database"), "{out:?} {notes:?}");
+        } else {
+            assert!(notes.starts_with("waiting 1 s\nno database\nno database again\nNo end"), "{notes:?}");
+            assert!(!out.contains("waiting"), "{out:?}");
+        }
     }
 }
 
@@ -174,8 +208,11 @@ async fn a_session_without_an_event_is_noted_once() {
     assert_eq!(watched, Watched::Over(Exit::StillRunning));
     assert_eq!(
         case.notes.text(),
-        "waiting: session a41c9e02 has no event yet; it is in the queue, or there is no such session\n\
-         No end after 30 s. To watch it again: tarsy watch a41c9e02\n"
+        format!(
+            "waiting: session a41c9e02 has no event yet; it is in the queue, or there is no such session\n\
+             No end after 30 s. To watch it again: tarsy watch {}\n",
+            session()
+        )
     );
 }
 

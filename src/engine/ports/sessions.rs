@@ -154,6 +154,17 @@ pub enum Renewal {
     Ended,
 }
 
+/// What a request to cancel has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelOutcome {
+    /// It is stored; the owner of the session ends it.
+    Requested,
+    /// The session or alert had no owner, and has ended with this request.
+    Cancelled,
+    /// There is nothing to cancel: it has ended, has joined another session, or is unknown.
+    Nothing,
+}
+
 /// Alerts and leases.
 pub trait Sessions: Send + Sync + 'static {
     /// Records the alert on its first delivery, and counts this attempt to prepare it.
@@ -181,11 +192,16 @@ pub trait Sessions: Send + Sync + 'static {
         period: Duration,
     ) -> impl Future<Output = Result<Vec<Renewal>, StoreError>> + Send;
 
-    /// Releases a session: no owner, next epoch, no attempt counted.
-    fn release(&self, lease: Lease) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Releases a session: no owner, next epoch, no attempt counted. The event of the next claim has the reason, one
+    /// word.
+    fn release(&self, lease: Lease, reason: &'static str) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Releases a session whose attempt stays counted.
-    fn release_counted(&self, lease: Lease) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn release_counted(
+        &self,
+        lease: Lease,
+        reason: &'static str,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Renews one lease and waits for its row, at most as long as the store waits for any row. [`Renewal::Locked`] when
     /// the row stayed locked, or when the lease has changed.
@@ -206,9 +222,9 @@ pub trait Sessions: Send + Sync + 'static {
     /// only as far as [`Sessions::receive`] is: one call per delivery.
     fn refund_attempt(&self, alert: SessionId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Records a request to cancel a session, which its next renewal or claim returns. `false` when the session has
-    /// ended or is unknown.
-    fn cancel(&self, session: SessionId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// Records a request to cancel a session, which its next renewal returns. Ends a session or an undecided alert that
+    /// no worker has.
+    fn cancel(&self, session: SessionId) -> impl Future<Output = Result<CancelOutcome, StoreError>> + Send;
 
     /// Finds orphaned rows, and skips locked ones. A row is returned to one caller only per `interval`.
     fn sweep(&self, sweep: Sweep) -> impl Future<Output = Result<Vec<Swept>, StoreError>> + Send;

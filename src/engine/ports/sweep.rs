@@ -20,7 +20,7 @@ pub struct Sweep {
 /// An orphaned row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Swept {
-    /// A session past its deadline without a valid lease.
+    /// A session past its deadline, or cancelled, without a valid lease.
     Overdue(SessionId),
     /// An alert that is undecided, or open without a valid lease: its message may be gone from the stream.
     Idle(IdleAlert),

@@ -138,8 +138,8 @@ impl<W: World> Shared<W> {
             }
         }
         let released = match counts {
-            true => self.ports.sessions.release_counted(claimed.lease).await,
-            false => self.ports.sessions.release(claimed.lease).await,
+            true => self.ports.sessions.release_counted(claimed.lease, reason.as_str()).await,
+            false => self.ports.sessions.release(claimed.lease, reason.as_str()).await,
         };
         match released {
             Ok(()) => {

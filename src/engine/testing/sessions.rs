@@ -19,6 +19,8 @@ pub(in crate::engine) struct FakeSessions {
     pub(in crate::engine) waited: Mutex<Duration>,
     pub(in crate::engine) claim: Mutex<Claim>,
     pub(in crate::engine) claim_takes: Mutex<Duration>,
+    /// Of each request to cancel.
+    pub(in crate::engine) cancel_outcome: Mutex<CancelOutcome>,
     pub(in crate::engine) released: Mutex<Result<(), StoreError>>,
     /// `None`: no renewal succeeds.
     pub(in crate::engine) renewal: Mutex<Option<Renewal>>,
@@ -52,6 +54,7 @@ impl FakeSessions {
             waited: Mutex::default(),
             claim: Mutex::new(claim),
             claim_takes: Mutex::default(),
+            cancel_outcome: Mutex::new(CancelOutcome::Requested),
             released: Mutex::new(Ok(())),
             renewal: Mutex::new(Some(Renewal::Renewed { last_seq: 1, cancel_requested: false })),
             renewal_of_one: Mutex::new(Renewal::Locked),
@@ -134,12 +137,12 @@ impl Sessions for FakeSessions {
         Ok(leases.iter().map(|_| renewal).collect())
     }
 
-    async fn release(&self, _lease: Lease) -> Result<(), StoreError> {
+    async fn release(&self, _lease: Lease, _reason: &'static str) -> Result<(), StoreError> {
         self.ask("release", "")?;
         lock(&self.released).clone()
     }
 
-    async fn release_counted(&self, _lease: Lease) -> Result<(), StoreError> {
+    async fn release_counted(&self, _lease: Lease, _reason: &'static str) -> Result<(), StoreError> {
         self.ask("release counted", "")?;
         lock(&self.released).clone()
     }
@@ -166,9 +169,9 @@ impl Sessions for FakeSessions {
         self.ask("refund_attempt", number(alert))
     }
 
-    async fn cancel(&self, session: SessionId) -> Result<bool, StoreError> {
+    async fn cancel(&self, session: SessionId) -> Result<CancelOutcome, StoreError> {
         self.ask("cancel", number(session))?;
-        Ok(true)
+        Ok(*lock(&self.cancel_outcome))
     }
 
     async fn sweep(&self, _sweep: Sweep) -> Result<Vec<Swept>, StoreError> {

@@ -4,6 +4,8 @@
 //! keeps the last request of every session. So a request for a session that is still queued is found when the session
 //! is opened, and one that was made while the broker was unavailable is found at the next renewal. The listener delays
 //! no run.
+//!
+//! A session that no worker has needs no worker to run it, so a worker that claims nothing ends and settles it as well.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -16,9 +18,10 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;
-use crate::engine::ports::{CancelNotice, CancelRequests, Sessions};
+use crate::engine::delivery::settle::{SettleError, Settled, settle};
+use crate::engine::ports::{CancelNotice, CancelOutcome, CancelRequests, RunStatus, Sessions, StoreError};
 use crate::engine::run::registry::RunHandle;
-use crate::engine::world::World;
+use crate::engine::world::{Ports, World};
 use crate::investigation::ids::SessionId;
 
 /// Requests that are looked up at the same time.
@@ -27,6 +30,8 @@ const MAX_CONCURRENT: usize = 8;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Requests that wait to be written into the store. Their runs are stopped already.
 const MAX_WAITING: usize = 64;
+/// Every worker receives a request. Usually the first one of them has settled the session when the others look.
+const MAX_JITTER: Duration = Duration::from_millis(300);
 
 /// Stops the runs whose cancellation is requested. Every third of the lease, it looks up the requests for all runs.
 #[derive(Debug)]
@@ -36,11 +41,13 @@ impl<W: World> CancelListener<W> {
     /// Listens until `end` is cancelled.
     pub async fn run(self, end: CancellationToken) {
         let (accepted, unwritten) = mpsc::channel(MAX_WAITING);
-        let listening = Listening { shared: &self.0, missed: Notify::new(), accepted };
+        let (not_run_here, others) = mpsc::channel(MAX_WAITING);
+        let listening = Listening { shared: &self.0, missed: Notify::new(), accepted, not_run_here };
         tokio::select! {
             never = listening.receive() => match never {},
             never = listening.look_up() => match never {},
             () = persist(&*self.0.ports.sessions, unwritten) => {}
+            () = end_ownerless(&self.0, others) => {}
             () = end.cancelled() => {}
         }
     }
@@ -50,17 +57,20 @@ struct Listening<'a, W: World> {
     shared: &'a Shared<W>,
     missed: Notify,
     accepted: mpsc::Sender<SessionId>,
+    not_run_here: mpsc::Sender<SessionId>,
 }
 
 impl<W: World> Listening<'_, W> {
     async fn receive(&self) -> Infallible {
         loop {
             match self.shared.ports.cancel_requests.next().await {
-                CancelNotice::Requested(session) => {
-                    if let Some(run) = self.shared.runs.get(session) {
-                        self.cancel(&run);
+                CancelNotice::Requested(session) => match self.shared.runs.get(session) {
+                    Some(run) => self.cancel(&run),
+                    None if self.not_run_here.try_send(session).is_err() => {
+                        tracing::debug!(session_id = %session, "cancel request left to other workers: too many wait");
                     }
-                }
+                    None => {}
+                },
                 CancelNotice::Missed => self.missed.notify_one(),
             }
         }
@@ -123,6 +133,43 @@ async fn persist<S: Sessions>(sessions: &S, mut unwritten: mpsc::Receiver<Sessio
             Ok(Err(error)) => tracing::debug!(%session_id, "cancel request not stored: {error}"),
             Err(_) => tracing::debug!(%session_id, "cancel request not stored: no answer from the store"),
         }
+    }
+}
+
+/// Ends requested sessions that no worker has, and publishes their last event.
+async fn end_ownerless<W: World>(shared: &Shared<W>, requests: mpsc::Receiver<SessionId>) {
+    let requests = stream::unfold(requests, |mut requests| async { Some((requests.recv().await?, requests)) });
+    let end = |session_id| async move {
+        tokio::time::sleep(MAX_JITTER.mul_f64(fastrand::f64())).await; // the jitter itself
+        if let Err(error) = end_if_ownerless(shared, session_id).await {
+            tracing::debug!(%session_id, "cancelled session not settled yet: {error}");
+        }
+    };
+    requests.for_each_concurrent(MAX_CONCURRENT, end).await;
+}
+
+async fn end_if_ownerless<W: World>(shared: &Shared<W>, session: SessionId) -> Result<(), SettleError> {
+    let Shared { ports, runs, settler, .. } = shared;
+    match settle_known(ports, session).await? {
+        Some(Settled::NotOver) if runs.get(session).is_none() => {}
+        Some(Settled::NotOver | Settled::Done(_)) | None => return Ok(()),
+    }
+    if ports.sessions.cancel(session).await? == CancelOutcome::Cancelled {
+        metrics::counter!("tarsy_sessions_finished_total", "status" => RunStatus::Cancelled.as_str()).increment(1);
+        tracing::info!(session_id = %session, "session without an owner cancelled on request");
+        if !settler.holds(session) {
+            settle(ports, session).await?;
+        }
+    }
+    Ok(())
+}
+
+/// `None` for an alert that no worker has seen.
+async fn settle_known<W: World>(ports: &Ports<W>, session: SessionId) -> Result<Option<Settled>, SettleError> {
+    match settle(ports, session).await {
+        Ok(settled) => Ok(Some(settled)),
+        Err(SettleError::Store(StoreError::Conflict(_))) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

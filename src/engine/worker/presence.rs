@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::probes::State;
@@ -27,6 +28,7 @@ impl<W: World> Announcer<W> {
     /// Announces until `end` is cancelled.
     pub async fn run(mut self, end: CancellationToken) {
         let mut ticks = tokio::time::interval(ANNOUNCE_INTERVAL);
+        let mut since = (self.state.borrow().as_str(), Instant::now());
         loop {
             tokio::select! {
                 () = end.cancelled() => return,
@@ -34,27 +36,33 @@ impl<W: World> Announcer<W> {
                 Ok(()) = self.state.changed() => ticks.reset(),
                 _ = ticks.tick() => {}
             }
-            let status = self.status();
+            let state = self.state.borrow().as_str();
+            if since.0 != state {
+                since = (state, Instant::now());
+            }
+            let status = self.status(since.1.elapsed());
             self.shared.ports.presence.announce(&status);
         }
     }
 
-    fn status(&mut self) -> WorkerStatus {
+    fn status(&mut self, in_state: Duration) -> WorkerStatus {
         let Shared { settings, runs, .. } = &*self.shared;
+        let state = self.state.borrow_and_update().clone();
         WorkerStatus {
             worker_id: settings.worker,
             name: settings.worker_name.clone(),
             version: self.version.clone(),
             slots: settings.limits.slots,
             sessions: runs.all().iter().map(|run| run.lease.session_id).collect(),
-            state: self.state.borrow_and_update().as_str().to_owned(),
+            state: state.as_str().to_owned(),
+            unavailable: state.unavailable().iter().map(|service| (*service).to_owned()).collect(),
+            state_ms: u64::try_from(in_state.as_millis()).unwrap_or(u64::MAX),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::Instant;
     use uuid::Uuid;
 
     use super::*;
@@ -83,9 +91,13 @@ mod tests {
         task.await.unwrap();
 
         let announced = lock(&announced.0).clone();
-        let states: Vec<(u64, &str)> =
-            announced.iter().map(|(at, status)| ((*at - began).as_secs(), status.state.as_str())).collect();
-        assert_eq!(states, [(0, "claiming"), (5, "claiming"), (6, "paused"), (6, "draining"), (11, "draining")]);
+        let each = announced.iter();
+        let states: Vec<(u64, &str, u64)> =
+            each.map(|(at, status)| ((*at - began).as_secs(), status.state.as_str(), status.state_ms)).collect();
+        let expected =
+            [(0, "claiming", 0), (5, "claiming", 5000), (6, "paused", 0), (6, "draining", 0), (11, "draining", 5000)];
+        assert_eq!(states, expected);
+        assert_eq!(announced[2].1.unavailable, ["database"]);
         let status = WorkerStatus {
             worker_id: WorkerId(Uuid::from_u128(1)),
             name: "w1".to_owned(),
@@ -93,6 +105,8 @@ mod tests {
             slots: 4,
             sessions: vec![harness.scene.session],
             state: "claiming".to_owned(),
+            unavailable: vec![],
+            state_ms: 0,
         };
         assert_eq!(announced[0].1, status);
     }

@@ -41,6 +41,14 @@ impl State {
             Self::Draining => "draining",
         }
     }
+
+    /// The services for which the worker is paused.
+    pub fn unavailable(&self) -> &[&'static str] {
+        match self {
+            Self::Paused(services) => services,
+            Self::Claiming | Self::Draining => &[],
+        }
+    }
 }
 
 /// Probes broker, store and LLM service every two seconds.

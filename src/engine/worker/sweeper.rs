@@ -162,7 +162,7 @@ impl<W: World> Sweeper<W> {
         let reason = end.stop_reason();
         if !claimed.cancel_requested && !claimed.remaining.is_zero() {
             // The sweep and the claim disagree: the owner of the message goes on with the session.
-            ports.sessions.release(claimed.lease).await?;
+            ports.sessions.release(claimed.lease, "sweep").await?;
             return Ok(());
         }
         match end_early(ports, claimed.lease, end).await {
@@ -174,7 +174,7 @@ impl<W: World> Sweeper<W> {
             }
             Err(Interrupted::Release(why)) => {
                 tracing::debug!(%session_id, "session not ended yet: {why}");
-                ports.sessions.release(claimed.lease).await?;
+                ports.sessions.release(claimed.lease, why.as_str()).await?;
             }
             // Another worker was faster.
             Err(Interrupted::LeaseLost | Interrupted::Panicked) => {}

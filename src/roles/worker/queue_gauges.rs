@@ -142,6 +142,8 @@ mod tests {
             slots: 1,
             sessions: vec![],
             state: state.to_owned(),
+            unavailable: vec![],
+            state_ms: 0,
         }
     }
 

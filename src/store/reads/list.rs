@@ -19,6 +19,9 @@ use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::schema::{alert_sessions, alerts};
 
+/// More sessions are not counted.
+pub const MAX_COUNTED: i64 = 10_000;
+
 /// Which sessions to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
@@ -52,6 +55,14 @@ pub struct SessionLine {
 }
 
 impl Store {
+    /// The number of sessions that match the filter, without its limit; at most [`MAX_COUNTED`].
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn count_sessions(&self, filter: SessionFilter) -> Result<i64, Error> {
+        self.run(Operation::Command, move |connection| count(connection, &filter)).await
+    }
+
     /// The sessions that match the filter, newest first.
     ///
     /// # Errors
@@ -61,7 +72,39 @@ impl Store {
     }
 }
 
-/// The search uses the expressions of the two indexes: any other expression would read every body.
+/// Adds the conditions of a filter to a boxed query, whose type has no name that two queries share. The search uses the
+/// expressions of the two indexes: any other expression would read every body.
+macro_rules! filtered {
+    ($query:ident, $filter:ident) => {
+        if let Some(status) = $filter.status {
+            $query = $query.filter(alert_sessions::status.eq(status.as_str()));
+        }
+        if let Some(since) = $filter.since {
+            let begin =
+                sql::<Timestamptz>("now() - make_interval(secs => ").bind::<Double, _>(since.as_secs_f64()).sql(")");
+            $query = $query.filter(alert_sessions::created_at.ge(begin));
+        }
+        if let Some(words) = &$filter.search {
+            let found =
+                sql::<Bool>("alert_sessions.session_id IN (SELECT alert_id FROM alerts WHERE body IS NOT NULL AND ")
+                    .sql("to_tsvector('simple', left(body, 150000)) @@ websearch_to_tsquery('simple', ")
+                    .bind::<Text, _>(words.clone())
+                    .sql(") UNION ALL SELECT session_id FROM alert_sessions WHERE final_analysis IS NOT NULL AND ")
+                    .sql("to_tsvector('simple', left(final_analysis, 150000)) @@ websearch_to_tsquery('simple', ")
+                    .bind::<Text, _>(words.clone())
+                    .sql("))");
+            $query = $query.filter(found);
+        }
+    };
+}
+
+fn count(connection: &mut PgConnection, filter: &SessionFilter) -> QueryResult<i64> {
+    let mut query = alert_sessions::table.select(alert_sessions::session_id).limit(MAX_COUNTED).into_boxed();
+    filtered!(query, filter);
+    let found: Vec<uuid::Uuid> = query.load(connection)?;
+    Ok(i64::try_from(found.len()).unwrap_or(MAX_COUNTED))
+}
+
 fn lines(connection: &mut PgConnection, filter: &SessionFilter) -> QueryResult<Vec<SessionLine>> {
     let mut query = alert_sessions::table
         .left_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
@@ -81,24 +124,6 @@ fn lines(connection: &mut PgConnection, filter: &SessionFilter) -> QueryResult<V
             alert_sessions::parent_id,
         ))
         .into_boxed();
-    if let Some(status) = filter.status {
-        query = query.filter(alert_sessions::status.eq(status.as_str()));
-    }
-    if let Some(since) = filter.since {
-        let begin =
-            sql::<Timestamptz>("now() - make_interval(secs => ").bind::<Double, _>(since.as_secs_f64()).sql(")");
-        query = query.filter(alert_sessions::created_at.ge(begin));
-    }
-    if let Some(words) = &filter.search {
-        let found =
-            sql::<Bool>("alert_sessions.session_id IN (SELECT alert_id FROM alerts WHERE body IS NOT NULL AND ")
-                .sql("to_tsvector('simple', left(body, 150000)) @@ websearch_to_tsquery('simple', ")
-                .bind::<Text, _>(words.clone())
-                .sql(") UNION ALL SELECT session_id FROM alert_sessions WHERE final_analysis IS NOT NULL AND ")
-                .sql("to_tsvector('simple', left(final_analysis, 150000)) @@ websearch_to_tsquery('simple', ")
-                .bind::<Text, _>(words.clone())
-                .sql("))");
-        query = query.filter(found);
-    }
+    filtered!(query, filter);
     query.load(connection)
 }

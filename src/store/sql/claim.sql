@@ -6,6 +6,8 @@ WITH earlier AS (
   FROM alert_sessions s JOIN session_plans p ON p.session_id = s.session_id WHERE s.session_id = $1
 ), free AS (
   SELECT s.session_id, s.lease_owner, s.worker_name,
+         CASE WHEN split_part(s.release_reason, ' ', 1) = s.lease_epoch::text THEN split_part(s.release_reason, ' ', 2)
+         END AS why,
          -- The lease could not be renewed while the database was unavailable, so its expiry counts as a release.
          s.lease_owner IS NOT NULL AND s.lease_expires_at > clock_timestamp() - make_interval(secs => $2) AS excused
   FROM alert_sessions s, earlier b
@@ -19,7 +21,7 @@ WITH earlier AS (
   FROM free f
   WHERE s.session_id = f.session_id
   RETURNING s.session_id, s.event_seq, s.lease_epoch, s.deadline_at, s.attempts, s.cancel_requested_at,
-            f.worker_name AS previous_worker, f.lease_owner IS NULL AS released, f.excused
+            f.worker_name AS previous_worker, f.lease_owner IS NULL AS released, f.excused, f.why
 ), redelivered AS (
   UPDATE alerts a SET stream_sequence = $9::bigint
   FROM taken t WHERE a.alert_id = t.session_id AND a.stream_sequence <> $9
@@ -32,6 +34,7 @@ WITH earlier AS (
          jsonb_build_object('worker', $5, 'epoch', t.lease_epoch, 'previous_worker', t.previous_worker,
                             'reason', CASE WHEN t.released THEN 'released' WHEN t.excused THEN 'store_unavailable'
                                           ELSE 'lease_expired' END)
+           || CASE WHEN t.released AND t.why IS NOT NULL THEN jsonb_build_object('release_reason', t.why) ELSE '{}' END
   FROM taken t
 )
 SELECT 'taken' AS outcome, t.lease_epoch, greatest(extract(epoch FROM t.deadline_at - clock_timestamp()), 0)::float8 AS remaining,

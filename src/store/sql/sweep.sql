@@ -7,7 +7,8 @@ WITH clock AS (
   SELECT a.alert_id
   FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id
   WHERE s.status = 'running' AND s.lease_expires_at <= (SELECT now FROM clock)
-    AND s.deadline_at <= (SELECT now FROM clock)
+    -- A cancel request that found a live lease, whose owner then died.
+    AND (s.deadline_at <= (SELECT now FROM clock) OR s.cancel_requested_at IS NOT NULL)
     AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
   ORDER BY a.swept_at NULLS FIRST LIMIT $2::bigint
   FOR NO KEY UPDATE SKIP LOCKED
@@ -16,7 +17,7 @@ WITH clock AS (
   SELECT a.alert_id, a.swept_at
   FROM alert_sessions s JOIN alerts a ON a.alert_id = s.session_id
   WHERE s.status = 'running' AND s.lease_expires_at <= (SELECT now FROM clock) - make_interval(secs => $1)
-    AND s.deadline_at > (SELECT now FROM clock)
+    AND s.deadline_at > (SELECT now FROM clock) AND s.cancel_requested_at IS NULL
     AND (a.swept_at IS NULL OR a.swept_at <= (SELECT now FROM clock) - make_interval(secs => $1))
   ORDER BY a.swept_at NULLS FIRST LIMIT $2
   FOR NO KEY UPDATE SKIP LOCKED

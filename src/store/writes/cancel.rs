@@ -1,7 +1,8 @@
-//! Requests to cancel: stored with the session, seen by its owner's next renewal or by the next claim.
+//! Requests to cancel: stored with the session, seen by its owner's next renewal or by the next claim. A session
+//! without an owner ends at once.
 
 use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Bool, Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 
 use crate::investigation::ids::SessionId;
@@ -14,16 +15,17 @@ use crate::store::statement::statement;
 
 pub(crate) struct RequestCancel {
     session_id: uuid::Uuid,
+    owner_is_ignored: bool,
 }
 
-statement!(RequestCancel, "cancel.sql", (Text, Nullable<SqlUuid>), [SqlUuid: session_id]);
+statement!(RequestCancel, "cancel.sql", (Text, Nullable<SqlUuid>), [SqlUuid: session_id, Bool: owner_is_ignored]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum CancelOutcome {
     Requested,
+    Cancelled,
     Joined,
-    Undecided,
     Ended,
 }
 
@@ -40,31 +42,46 @@ struct CancelRow {
 pub enum CancelAnswer {
     /// The request is stored, and the session's owner will see it.
     Requested,
+    /// No worker had the session or alert, so the statement has ended it.
+    Cancelled,
     /// The alert joined this session, which goes on.
     Joined(SessionId),
+    /// It had ended before.
     Ended,
-    /// No worker has decided yet where the alert goes.
-    Undecided,
     /// No worker has seen the alert.
     Unknown,
 }
 
 impl Store {
-    /// Asks the owner of a session to cancel it. Asking twice is the same as asking once.
+    /// Asks the owner of a session to cancel it, and ends a session or an undecided alert that no worker has. Asking
+    /// twice is the same as asking once.
     ///
     /// # Errors
     /// When the database is unavailable.
     pub async fn request_cancel(&self, session: SessionId) -> Result<CancelAnswer, Error> {
-        let request = RequestCancel { session_id: session.0 };
+        self.cancel_with(RequestCancel { session_id: session.0, owner_is_ignored: false }).await
+    }
+
+    /// Ends a session although its lease has not expired: its owner was asked, and has not ended it. The owner's later
+    /// writes are refused.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn cancel_unanswered(&self, session: SessionId) -> Result<CancelAnswer, Error> {
+        self.cancel_with(RequestCancel { session_id: session.0, owner_is_ignored: true }).await
+    }
+
+    async fn cancel_with(&self, request: RequestCancel) -> Result<CancelAnswer, Error> {
+        let alert = SessionId(request.session_id);
         let row: Option<CancelRow> =
             self.run(Operation::Cancel, move |connection| (&request).get_result(connection).optional()).await?;
         let Some(CancelRow { outcome, joined }) = row else { return Ok(CancelAnswer::Unknown) };
         match outcome {
             CancelOutcome::Requested => Ok(CancelAnswer::Requested),
+            CancelOutcome::Cancelled => Ok(CancelAnswer::Cancelled),
             CancelOutcome::Joined => joined
                 .map(CancelAnswer::Joined)
-                .ok_or_else(|| Error::Unreadable(format!("alert {session} joined no session"))),
-            CancelOutcome::Undecided => Ok(CancelAnswer::Undecided),
+                .ok_or_else(|| Error::Unreadable(format!("alert {alert} joined no session"))),
             CancelOutcome::Ended => Ok(CancelAnswer::Ended),
         }
     }

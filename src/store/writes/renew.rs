@@ -113,10 +113,12 @@ pub(crate) struct Release {
     refunded: i32,
     lease: Lease,
     epoch: i32,
+    reason: &'static str,
 }
 
 statement!(Release, "release.sql", Integer, [
     Integer: refunded,
+    Text: reason,
     SqlUuid: lease.session_id.0,
     Integer: epoch,
     SqlUuid: lease.token,
@@ -124,13 +126,13 @@ statement!(Release, "release.sql", Integer, [
 
 impl Release {
     /// The attempt that the claim has counted is refunded.
-    pub(crate) fn refunding(lease: Lease) -> Self {
-        Self { refunded: 1, lease, epoch: number::int(lease.epoch) }
+    pub(crate) fn refunding(lease: Lease, reason: &'static str) -> Self {
+        Self { refunded: 1, lease, epoch: number::int(lease.epoch), reason }
     }
 
     /// The attempt that the claim has counted stays counted.
-    pub(crate) fn counted(lease: Lease) -> Self {
-        Self { refunded: 0, ..Self::refunding(lease) }
+    pub(crate) fn counted(lease: Lease, reason: &'static str) -> Self {
+        Self { refunded: 0, ..Self::refunding(lease, reason) }
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {

@@ -13,6 +13,8 @@ use crate::support::wait::eventually;
 const LONG: Duration = Duration::from_secs(30);
 /// A lease with a renewal every second and a takeover after three.
 const SHORT: Duration = Duration::from_secs(3);
+/// The request, two statements, and one event, on a busy machine; the program itself needs a tenth of a second.
+const OWNERLESS_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Time for a request to reach a run, on a busy machine.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 
@@ -74,24 +76,91 @@ async fn a_running_investigation_is_cancelled_during_a_call_before_the_next_rene
     assert_eq!(system.follow(next).await.finish().await.event_type, EventType::SessionCompleted);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queued_alert_is_cancelled_when_it_is_opened_without_a_model_call() {
-    let system = start_system(&[], LONG).await;
-    let session = system.publish().await;
-    let output = cancel(&system, session).await;
-    assert!(output.contains("request is stored"), "{output}");
-    let (_worker, _) = system.worker("w1").await;
-    assert_cancelled(&system, session).await;
+/// Asserts that an alert was cancelled before a session was opened: its only event is its end, once.
+async fn assert_ended_without_a_session(system: &TestSystem, alert: SessionId) {
+    let mut timeline = system.follow(alert).await;
+    let end = timeline.finish().await;
+    let expected = (EventType::SessionCancelled, 1, "cancelled".into());
+    assert_eq!((end.event_type, end.session_seq, end.metadata["stop_reason"].clone()), expected);
+    settled(system).await;
+    system.queue_is_empty().await;
+    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), alert, 0, 1000).await.unwrap();
+    assert_eq!(timeline.seen, stored, "the stream is a copy of the table");
+    assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions"), 0);
+    assert_eq!(system.database.text("SELECT place FROM alerts"), "ended");
     assert_eq!(system.model_calls().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_investigation_whose_worker_was_killed_is_cancelled_by_the_next_one() {
+async fn an_alert_that_no_worker_has_seen_is_cancelled_and_its_message_settled_later() {
+    let system = start_system(&[], LONG).await;
+    let session = system.publish().await;
+    // A part of the id suffices, although the database does not know the alert.
+    let mut command = system.tarsy("cancel", &["sessions", "cancel", &session.short()]);
+    let (code, output) = command.finished().await;
+    assert_eq!((code, output.trim()), (0, format!("session {} is cancelled", session.short()).as_str()));
+    let show = system.tarsy("show", &["sessions", "show", &session.to_string()]).finished().await;
+    assert!(show.1.contains("cancelled before it was investigated"), "{}", show.1);
+    let (_worker, _) = system.worker("w1").await;
+    assert_ended_without_a_session(&system, session).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_investigation_waiting_for_the_llm_service_is_cancelled_within_a_second() {
+    let mut system = start_system(&["answer-1-middle"], LONG).await;
+    let (worker, session, held) = busy_worker(&mut system).await;
+    system.llm.kill().await;
+    drop(held);
+    worker.logged("session released").await;
+    worker.logged("claiming paused").await;
+    // The workers have no LLM service, but they publish and settle the end.
+    let mut timeline = system.follow(session).await;
+    let asked = Instant::now();
+    let output = cancel(&system, session).await;
+    assert!(output.contains("is cancelled"), "{output}");
+    assert_eq!(timeline.finish().await.event_type, EventType::SessionCancelled);
+    let took = asked.elapsed();
+    println!("cancelled after {took:?}");
+    assert!(took < OWNERLESS_TIMEOUT, "{took:?}");
+    settled(&system).await;
+    let stored = tarsy::engine::ports::Outbox::events(&system.database.store(), session, 0, 1000).await.unwrap();
+    assert_eq!(timeline.seen, stored, "the stream is a copy of the table");
+    let ends = stored.iter().filter(|event| event.event_type.is_end()).count();
+    assert_eq!(ends, 1);
+    let numbers: Vec<u32> = stored.iter().map(|event| event.session_seq).collect();
+    assert_eq!(numbers, (1..=u32::try_from(stored.len()).unwrap()).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_session_whose_request_no_worker_received_is_ended_by_a_sweep() {
     let mut system = start_system(&["answer-1-middle"], SHORT).await;
     let (mut worker, session, held) = busy_worker(&mut system).await;
     worker.kill().await;
     drop(held);
-    cancel(&system, session).await;
+    let request = "UPDATE alert_sessions SET cancel_requested_at = clock_timestamp()";
+    system.database.execute(request);
+    system.llm.kill().await;
+    // The worker claims nothing: only the sweep can end the session.
+    let mut next = system.tarsy("w2", &["worker", "--name", "w2"]);
+    next.logged("claiming paused").await;
+    assert_cancelled_in_database(&system, session).await;
+    next.kill().await;
+}
+
+async fn assert_cancelled_in_database(system: &TestSystem, session: SessionId) {
+    let sql = format!("SELECT status FROM alert_sessions WHERE session_id = '{}'", session.0);
+    eventually("the session is cancelled", async || system.database.text(&sql) == "cancelled").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_investigation_whose_worker_was_killed_is_cancelled_before_its_lease_expires() {
+    let mut system = start_system(&["answer-1-middle"], LONG).await;
+    let (mut worker, session, held) = busy_worker(&mut system).await;
+    worker.kill().await;
+    drop(held);
+    let output = cancel(&system, session).await;
+    assert!(output.contains("is cancelled"), "{output}");
+    assert_cancelled_in_database(&system, session).await;
     let paid = system.model_calls();
     let (_next, _) = system.worker("w2").await;
     assert_cancelled(&system, session).await;
@@ -119,10 +188,11 @@ async fn an_alert_that_arrives_during_a_cancellation_is_investigated_afterwards(
     let (mut worker, session, held) = busy_worker(&mut system).await;
     worker.kill().await;
     drop(held);
-    // No worker can end the session before its lease expires; the cancel request stops alerts from joining it.
-    cancel(&system, session).await;
+    // The request is stored and its command died: no worker can end the session before its lease expires. The request
+    // stops alerts from joining it.
     let lease = format!(
-        "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() + interval '6 s' WHERE session_id = '{}'",
+        "UPDATE alert_sessions SET cancel_requested_at = clock_timestamp(), \
+         lease_expires_at = clock_timestamp() + interval '6 s' WHERE session_id = '{}'",
         session.0
     );
     system.database.execute(&lease);

@@ -70,7 +70,7 @@ impl Claimed {
 }
 
 /// The session id of the message at `sequence` of `stream`, from the Unix time at which it was stored.
-fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
+pub(in crate::bus) fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
     SessionId::of_delivery(stream, sequence, u64::try_from(stored_at_ns / 1_000_000).unwrap_or(0))
 }
 

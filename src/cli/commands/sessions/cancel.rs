@@ -1,26 +1,38 @@
-//! `tarsy sessions cancel`: requests the end of a session in the database and over the broker; either one suffices.
+//! `tarsy sessions cancel`: requests the end of a session in the database and over the broker; either one suffices. A
+//! session or alert that no worker has ends in the database at once.
+
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
 
+use super::MAX_SEARCHED;
 use crate::bus::{Follower, Nats, TimelineUpdate};
 use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
-use crate::cli::commands::database::Database;
+use crate::cli::commands::database::{Database, ambiguous};
 use crate::cli::commands::output::{json_line, note, print};
 use crate::cli::commands::watch::follow::interrupted;
 use crate::cli::commands::{addresses, one_line_error};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::table::status_word;
+use crate::cli::session_ref::SessionRef;
+use crate::engine::ports::{Disposition, Sessions as _};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 use crate::store::{CancelAnswer, Store};
 
+/// Time for the owner of a session to end it. It needs milliseconds, so one that takes longer has died, or is cut off.
+const OWNER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Between two looks at a session that its owner has to end.
+const OWNER_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
 /// The outcome of a cancel request.
+#[derive(Debug, PartialEq, Eq)]
 enum CancelState {
     /// The session runs and will end.
     Requested,
-    /// The alert is queued; its session will end when it is opened.
-    Queued,
+    /// The session or alert has ended with this request.
+    Cancelled,
     /// No worker has seen the alert; the request waits for it.
     Unseen,
     /// The session ended earlier, with this status.
@@ -45,7 +57,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
     let database = Database::of(global, "sessions");
     let session = match (args.session.whole(), &database) {
         (Some(session), _) => session,
-        (None, Ok(database)) => database.find(&args.session).await?,
+        (None, Ok(database)) => find(global, database, &args.session).await?,
         (None, Err(error)) => bail!("only a whole id can be cancelled without the database: {error:#}"),
     };
     let addresses = addresses(global);
@@ -57,7 +69,14 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
     };
     // Connecting changes nothing, so it need not wait for the database.
     let (state, nats) = tokio::join!(state, addresses.nats_for_command("cancel"));
-    let request = request(session, state, nats.as_ref()).await?;
+    let state = match (state, &database, &nats) {
+        (Ok(CancelState::Unseen), Ok(database), Ok(nats)) => cancel_unread(database, nats, session).await,
+        (state, _, _) => state,
+    };
+    let mut request = request(session, state, nats.as_ref()).await?;
+    if let (CancelState::Requested, None, Ok(database)) = (&request.state, &request.database_error, &database) {
+        await_owner(database, nats.as_ref().ok(), &mut request).await?;
+    }
     for (way, error) in [("the database", &request.database_error), ("the broker", &request.broker_error)] {
         if let Some(error) = error {
             note(&format!("{way} did not store the request: {error}"))?;
@@ -76,14 +95,14 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
 impl CancelState {
     /// Whether a request is stored and has not been carried out.
     fn is_stored(&self) -> bool {
-        matches!(self, Self::Requested | Self::Queued | Self::Unseen)
+        matches!(self, Self::Requested | Self::Unseen)
     }
 
     /// The word in the JSON output.
     fn as_str(&self) -> &'static str {
         match self {
-            Self::Requested => "asked",
-            Self::Queued | Self::Unseen => "queued",
+            Self::Requested | Self::Cancelled => "asked",
+            Self::Unseen => "queued",
             Self::Over(_) => "over",
             Self::Joined(_) => "joined",
             Self::Unknown => "unknown",
@@ -94,9 +113,7 @@ impl CancelState {
         let short = session.short();
         match self {
             Self::Requested => format!("session {short} is asked to cancel: tarsy watch {short} shows its end"),
-            Self::Queued => {
-                format!("alert {short} is still queued: the request is stored and takes effect when it is opened")
-            }
+            Self::Cancelled => format!("session {short} is cancelled"),
             Self::Unseen => format!(
                 "no worker has seen {short} yet: the request is stored and takes effect if it is opened within 24 hours"
             ),
@@ -114,7 +131,7 @@ impl CancelState {
 
     fn exit(&self) -> Exit {
         match self {
-            Self::Requested | Self::Queued | Self::Unseen => Exit::Done,
+            Self::Requested | Self::Cancelled | Self::Unseen => Exit::Done,
             Self::Over(status) if status == "cancelled" => Exit::Done,
             Self::Over(_) | Self::Joined(_) | Self::Unknown => Exit::Failed,
         }
@@ -124,6 +141,7 @@ impl CancelState {
 impl CancelRequest {
     /// `status` is the final status of the session, if the command has waited for it.
     fn json(&self, status: Option<&str>) -> serde_json::Value {
+        let status = status.or_else(|| (self.state == CancelState::Cancelled).then_some("cancelled"));
         let joined = if let CancelState::Joined(target) = &self.state { Some(target) } else { None };
         json!({
             "session_id": self.session, "outcome": self.state.as_str(), "status": status,
@@ -136,12 +154,76 @@ fn over(session: SessionId, status: &str) -> String {
     format!("session {} is over: {}", session.short(), status_word(status))
 }
 
-/// Stores the request in the database; a queued or unknown alert has no row that could keep it.
+/// The session or alert that a part of an id names. An alert that no worker has seen is found in the queue only.
+async fn find(global: &GlobalArgs, database: &Database, wanted: &SessionRef) -> anyhow::Result<SessionId> {
+    let error = match database.find(wanted).await {
+        Ok(session) => return Ok(session),
+        Err(error) => error,
+    };
+    let Ok(nats) = addresses(global).nats_for_command("cancel").await else { return Err(error) };
+    let Ok(search) = nats.search_queue(|alert| wanted.matches(alert), MAX_SEARCHED).await else { return Err(error) };
+    let ids: Vec<SessionId> = search.found.iter().map(|message| message.received.alert_id).collect();
+    match ids.as_slice() {
+        [] => Err(error),
+        [one] => Ok(*one),
+        many => bail!(ambiguous("queued alerts", wanted.digits(), many)),
+    }
+}
+
+/// Ends an alert that no worker has seen: records it as a worker would, so that its message finds it cancelled.
+async fn cancel_unread(database: &Database, nats: &Nats, session: SessionId) -> anyhow::Result<CancelState> {
+    let Ok(search) = nats.search_queue(|alert| alert == session, MAX_SEARCHED).await else {
+        return Ok(CancelState::Unseen);
+    };
+    match search.found.into_iter().next() {
+        Some(message) => {
+            let disposition = database.call_port(database.store.receive(message.received)).await?;
+            if disposition == Disposition::UsedId {
+                return Ok(CancelState::Unseen);
+            }
+            request_in_database(database, session).await
+        }
+        None if search.is_complete => Ok(CancelState::Unknown),
+        None => Ok(CancelState::Unseen),
+    }
+}
+
+/// Waits until the owner has ended the session, and ends it if the owner does not.
+async fn await_owner(database: &Database, nats: Option<&Nats>, request: &mut CancelRequest) -> anyhow::Result<()> {
+    let session = request.session;
+    let ended = async {
+        while !database.store.standing(session).await.is_ok_and(|standing| standing.over) {
+            tokio::time::sleep(OWNER_POLL_INTERVAL).await; // pacing of the looks
+        }
+    };
+    let answer = match tokio::time::timeout(OWNER_TIMEOUT, ended).await {
+        Ok(()) => CancelAnswer::Ended,
+        Err(_) => database.call(database.store.cancel_unanswered(session)).await?,
+    };
+    request.state = match state_of(database, session, answer).await? {
+        CancelState::Over(status) if status == "cancelled" => CancelState::Cancelled,
+        state => state,
+    };
+    if answer == CancelAnswer::Cancelled
+        && let Some(nats) = nats
+    {
+        // The workers that had this request before found a lease that had not expired.
+        nats.request_cancel(session).await.ok();
+    }
+    Ok(())
+}
+
+/// Stores the request in the database; an alert that no worker has seen has no row that could keep it.
 async fn request_in_database(database: &Database, session: SessionId) -> anyhow::Result<CancelState> {
-    Ok(match database.call(database.store.request_cancel(session)).await? {
+    let answer = database.call(database.store.request_cancel(session)).await?;
+    state_of(database, session, answer).await
+}
+
+async fn state_of(database: &Database, session: SessionId, answer: CancelAnswer) -> anyhow::Result<CancelState> {
+    Ok(match answer {
         CancelAnswer::Requested => CancelState::Requested,
+        CancelAnswer::Cancelled => CancelState::Cancelled,
         CancelAnswer::Joined(target) => CancelState::Joined(target),
-        CancelAnswer::Undecided => CancelState::Queued,
         CancelAnswer::Unknown => CancelState::Unseen,
         CancelAnswer::Ended => {
             let report = database.call(database.store.report(session)).await?;
@@ -158,12 +240,12 @@ async fn request(
     nats: Result<&Nats, &anyhow::Error>,
 ) -> anyhow::Result<CancelRequest> {
     let (state, database_error) = match state {
-        Ok(CancelState::Unseen) if is_queue_empty(nats).await => (CancelState::Unknown, None),
         Ok(state) => (state, None),
         Err(error) => (CancelState::Requested, Some(one_line_error(&error))),
     };
     let mut request = CancelRequest { session, state, database_error, broker_error: None };
-    if !request.state.is_stored() {
+    // Of a session that has just ended, the workers publish the end when they receive the request.
+    if !request.state.is_stored() && request.state != CancelState::Cancelled {
         return Ok(request);
     }
     request.broker_error = match nats {
@@ -173,17 +255,11 @@ async fn request(
     let short = session.short();
     match (&request.state, &request.database_error, &request.broker_error) {
         (_, Some(database), Some(broker)) => bail!("session {short} was not asked to cancel: {database}; {broker}"),
-        (CancelState::Queued | CancelState::Unseen, _, Some(broker)) => {
+        (CancelState::Unseen, _, Some(broker)) => {
             bail!("alert {short} is still queued, and only the broker can store a request for it: {broker}")
         }
         (_, _, _) => Ok(request),
     }
-}
-
-async fn is_queue_empty(nats: Result<&Nats, &anyhow::Error>) -> bool {
-    let Ok(nats) = nats else { return false };
-    let backlog = nats.backlog().await.unwrap_or_default();
-    !backlog.is_empty() && backlog.iter().all(|of| of.pending == 0 && of.in_progress == 0)
 }
 
 /// Follows the session to its end without showing it.

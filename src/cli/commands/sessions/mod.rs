@@ -4,23 +4,28 @@ mod cancel;
 
 use anyhow::{bail, ensure};
 use chrono::Utc;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::database::Database;
 use super::output::{json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
-use super::{addresses, submit};
+use super::{addresses, load_config, queue, submit};
 use crate::bus::{self, NewAlert, Priority};
 use crate::cli::args::{GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs};
 use crate::cli::exit::Exit;
+use crate::cli::messages;
 use crate::cli::render::report;
 use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::investigation::ids::SessionId;
-use crate::store::{AlertReport, DispositionKind, SessionFilter};
+use crate::roles::secrets;
+use crate::store::{AlertReport, DispositionKind, MAX_COUNTED, SessionFilter};
+
+/// Messages of each queue among which an alert is searched that no worker has seen.
+const MAX_SEARCHED: usize = 1000;
 
 pub(super) async fn run(global: &GlobalArgs, command: SessionsCommand) -> anyhow::Result<Exit> {
     match command {
@@ -35,7 +40,7 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
     let database = Database::of(global, "sessions")?;
     let is_filtered = args.status.is_some() || args.since.is_some() || args.search.is_some();
     let filter = SessionFilter { limit: args.limit, status: args.status, since: args.since, search: args.search };
-    let sessions = database.call(database.store.list_sessions(filter)).await?;
+    let sessions = database.call(database.store.list_sessions(filter.clone())).await?;
     if sessions.is_empty() {
         note(if is_filtered { "no matching session" } else { "there is no session yet" })?;
         return Ok(Exit::Done);
@@ -43,12 +48,22 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
     let style = TerminalEnv::of_process().style();
     let lines = if args.json { json_lines(&sessions)? } else { list::sessions(&sessions, Utc::now(), &style) };
     print(&lines)?;
+    if sessions.len() >= usize::try_from(args.limit)? {
+        let total = database.call(database.store.count_sessions(filter)).await?;
+        if total > i64::from(args.limit) {
+            let bound = if total < MAX_COUNTED { "" } else { "at least " };
+            note(&format!("{} of {bound}{total}; --limit shows more", sessions.len()))?;
+        }
+    }
     Ok(Exit::Done)
 }
 
 async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exit> {
     let database = Database::of(global, "sessions")?;
-    let (_, found) = read(&database, &args.session).await?;
+    let found = match read(&database, &args.session).await {
+        Ok((_, found)) => found,
+        Err(error) => return show_queued(global, &args).await?.ok_or(error),
+    };
     if args.json {
         print_json(&found)?;
     } else if args.report {
@@ -57,6 +72,27 @@ async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exi
         print(&show::show(&found, Utc::now(), &TerminalEnv::of_process().style()))?;
     }
     Ok(Exit::Done)
+}
+
+/// Shows an alert that no worker has seen, which only the queue has; `None` when the queue does not have it either.
+async fn show_queued(global: &GlobalArgs, args: &SessionsShowArgs) -> anyhow::Result<Option<Exit>> {
+    let Ok(nats) = addresses(global).nats_for_command("watch").await else { return Ok(None) };
+    let search = nats.search_queue(|alert| args.session.matches(alert), MAX_SEARCHED).await;
+    let Some(message) = search.ok().and_then(|search| search.found.into_iter().next()) else { return Ok(None) };
+    let (priority, sequence) = (message.priority, message.received.stream_sequence);
+    let place = nats.queue_position(priority, sequence).await.map(|place| messages::queue_position(&place, priority));
+    let place = place.unwrap_or_else(|_| "queued".to_owned());
+    let mask = secrets::mask(&load_config(global)?, Some(&addresses(global)))?;
+    let alert = queue::queued_alert(&mask, message);
+    if args.json {
+        print_json(&json!({
+            "alert_id": alert.alert_id, "place": "queued", "state": place, "priority": priority.as_str(),
+            "queued_at": alert.queued_at, "subject": alert.subject, "stream_sequence": sequence, "title": alert.title,
+        }))?;
+    } else {
+        print(&show::queued(&alert, sequence, &place, &TerminalEnv::of_process().style()))?;
+    }
+    Ok(Some(Exit::Done))
 }
 
 pub(super) async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Result<(SessionId, AlertReport)> {
@@ -73,6 +109,7 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
     let database = Database::of(global, "sessions")?;
     let (old, report) = read(&database, &args.session).await?;
     may_rerun(&report)?;
+    submit::check_chain(&load_config(global)?, args.chain.as_deref())?;
     let nats = addresses(global).nats_for_command("rerun").await?;
     let session = SessionId(Uuid::now_v7());
     let (priority, alert) = rerun_alert(session, &report, args.chain.as_deref())?;

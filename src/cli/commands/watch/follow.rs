@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt as _, stream};
 
-use super::waiting::QueueWatch;
+use super::waiting::{QueuePlace, WaitWatch};
 use crate::bus::{self, Follower, Nats};
 use crate::cli::exit::Exit;
 use crate::cli::watch::{Options, TimelineItem, Watch, Watched};
@@ -21,27 +21,28 @@ pub(crate) struct Sources {
 /// A session to show.
 pub(crate) struct Target {
     pub(crate) session: SessionId,
-    /// Reports the place in the queue until the first event.
-    pub(crate) queue: Option<QueueWatch>,
+    /// Its place in the queue is reported until the first event.
+    pub(crate) queue: Option<QueuePlace>,
 }
 
 impl Sources {
-    /// The timeline of a session from its first event; before it, the session's place in the queue.
+    /// The timeline of a session from its first event, and what it waits for.
     fn follow(&self, target: Target) -> impl Stream<Item = anyhow::Result<TimelineItem>> + use<> {
         let follower = Follower::start(&self.nats, target.session, 0, self.store.clone());
-        stream::unfold((follower, target.queue), |(mut follower, mut queue)| async move {
+        let waits = WaitWatch::start(&self.nats, self.store.clone(), target.session, target.queue);
+        stream::unfold((follower, waits), |(mut follower, mut waits)| async move {
             let item = tokio::select! {
                 biased;
-                item = follower.next() => match item? {
-                    bus::TimelineUpdate::Event(event) => {
-                        queue = None;
-                        TimelineItem::Event(event)
+                item = follower.next() => {
+                    waits.is_active();
+                    match item? {
+                        bus::TimelineUpdate::Event(event) => TimelineItem::Event(event),
+                        bus::TimelineUpdate::Delta(delta) => TimelineItem::Delta(delta),
                     }
-                    bus::TimelineUpdate::Delta(delta) => TimelineItem::Delta(delta),
                 },
-                Some(waiting) = async { queue.as_mut()?.next().await } => TimelineItem::Waiting(waiting),
+                Some(waiting) = waits.next() => TimelineItem::Waiting(waiting),
             };
-            Some((Ok(item), (follower, queue)))
+            Some((Ok(item), (follower, waits)))
         })
     }
 

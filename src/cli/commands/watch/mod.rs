@@ -2,7 +2,7 @@
 
 pub(crate) mod follow;
 mod thread;
-pub(crate) mod waiting;
+pub(in crate::cli::commands) mod waiting;
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use chrono::Utc;
 
 use self::follow::{Sources, Target, interrupted};
-use self::waiting::QueueWatch;
+use self::waiting::QueuePlace;
 use super::database::{Database, with_cause};
 use super::output::{json_line, json_lines, note, print};
 use super::{addresses, one_line_error};
@@ -43,9 +43,8 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
         let sources = Sources { nats, store: Some(Arc::clone(&database.store)) };
         return thread::run(&sources, &database, session, options).await;
     }
-    let queue = QueueWatch::of_session(&nats, session);
     let store = database.map(|database| database.store);
-    let target = Target { session, queue: Some(queue) };
+    let target = Target { session, queue: Some(QueuePlace::Unknown) };
     Sources { nats, store }.show(target, options, |_| Ok(())).await
 }
 

@@ -1,107 +1,263 @@
-//! Reports the place of a queued alert and the number of busy workers until the session begins.
+//! Reports why a session does not go on: its place in the queue, and later that no worker has it, or that its worker
+//! waits for a service.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use futures_util::StreamExt as _;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use crate::bus::{Backlog, Nats, Priority};
+use crate::bus::{Backlog, Nats, Priority, QueuePosition};
 use crate::cli::messages::{self, Workers};
+use crate::cli::render::format;
 use crate::cli::watch::Waiting;
 use crate::engine::ports::WorkerStatus;
-use crate::investigation::ids::SessionId;
+use crate::investigation::ids::{SessionId, WorkerId};
+use crate::store::Store;
 
 /// The time before the first report: a session that has begun needs none.
 const FIRST_POLL_DELAY: Duration = Duration::from_millis(300);
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Long enough for a status of every worker, which are sent every five seconds.
-const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
+pub(in crate::cli::commands) const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
+/// A worker whose last status is older is not running, or is cut off.
+const STATUS_LIFETIME: Duration = Duration::from_secs(11);
+/// A paused worker finishes the call in flight, so its session may still have events.
+const PAUSED_AFTER: Duration = Duration::from_secs(3);
+/// A session changes its owner within seconds, and the status of its new owner comes up to five seconds later.
+const OWNERLESS_AFTER: Duration = Duration::from_secs(7);
+/// Messages of each queue among which the alert is searched.
+const MAX_SEARCHED: usize = 1000;
+/// Between two searches.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Reports on a queued alert. Dropping it ends the task behind it.
-pub(crate) struct QueueWatch {
-    reports: mpsc::Receiver<Waiting>,
+/// The place of a session in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueuePlace {
+    /// The alert was queued with this sequence.
+    Alert { priority: Priority, sequence: u64 },
+    /// The place is unknown.
+    Unknown,
+}
+
+/// Reports on one session. Dropping it ends the task behind it.
+pub(super) struct WaitWatch {
+    reports: mpsc::Receiver<Option<Waiting>>,
+    activity: watch::Sender<Option<Instant>>,
     _task: JoinSet<()>,
 }
 
-enum Subject {
-    /// An alert that was just queued with this sequence.
-    Alert { priority: Priority, sequence: u64 },
-    /// A session whose place in the queue is unknown.
-    Session(SessionId),
-}
-
-impl QueueWatch {
-    /// Reports on the alert with this sequence.
-    pub(crate) fn of_alert(nats: &Nats, priority: Priority, sequence: u64) -> Self {
-        Self::start(nats, Subject::Alert { priority, sequence })
-    }
-
-    /// Reports on all queues, for a session whose place is unknown.
-    pub(super) fn of_session(nats: &Nats, session: SessionId) -> Self {
-        Self::start(nats, Subject::Session(session))
-    }
-
-    fn start(nats: &Nats, subject: Subject) -> Self {
+impl WaitWatch {
+    /// Without a place in the queue, nothing is reported before the first event.
+    pub(super) fn start(nats: &Nats, store: Option<Arc<Store>>, session: SessionId, place: Option<QueuePlace>) -> Self {
         let (sender, reports) = mpsc::channel(1);
+        let (activity, last) = watch::channel(None);
         let mut task = JoinSet::new();
-        let nats = nats.clone();
-        task.spawn(async move { report(&nats, subject, sender).await });
-        Self { reports, _task: task }
+        let (began, searched) = (Instant::now(), None);
+        let task_of = Reporter { nats: nats.clone(), store, session, place, searched, began, workers: BTreeMap::new() };
+        task.spawn(task_of.run(last, sender));
+        Self { reports, activity, _task: task }
     }
 
-    /// The next report; `None` after the last one. Cancel safe.
-    pub(super) async fn next(&mut self) -> Option<Waiting> {
+    /// An event or a delta has arrived.
+    pub(super) fn is_active(&self) {
+        self.activity.send_replace(Some(Instant::now()));
+    }
+
+    /// The next report; `None` in it when the session does not wait any more. `None` after the last one. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<Option<Waiting>> {
         self.reports.recv().await
     }
 }
 
-async fn report(nats: &Nats, subject: Subject, sender: mpsc::Sender<Waiting>) {
-    let mut workers: Option<Workers> = None;
-    let mut statuses = Box::pin(nats.workers(WORKER_STATUS_TIMEOUT));
-    let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + FIRST_POLL_DELAY, POLL_INTERVAL);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            received = &mut statuses => match received {
-                Ok(received) => {
-                    workers = Some(count(&received));
-                    statuses = Box::pin(nats.workers(WORKER_STATUS_TIMEOUT));
+struct Reporter {
+    nats: Nats,
+    store: Option<Arc<Store>>,
+    session: SessionId,
+    place: Option<QueuePlace>,
+    searched: Option<(Instant, Found)>,
+    began: Instant,
+    /// The workers by their last status, and when it came.
+    workers: BTreeMap<WorkerId, (Instant, WorkerStatus)>,
+}
+
+/// What the last search for the alert found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// A worker has seen the alert.
+    Known,
+    /// Neither the queue nor the database knows the id.
+    Nothing,
+    /// The queue or the database could not be read, or the queue is too long for a search.
+    Unclear,
+}
+
+impl Reporter {
+    async fn run(mut self, activity: watch::Receiver<Option<Instant>>, sender: mpsc::Sender<Option<Waiting>>) {
+        // An error means that the connection is closed.
+        let Ok(mut statuses) = self.nats.worker_statuses().await else { return };
+        let mut tick = tokio::time::interval_at(Instant::now() + FIRST_POLL_DELAY, POLL_INTERVAL);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut waits = false;
+        loop {
+            tokio::select! {
+                status = statuses.next() => {
+                    let Some(status) = status else { return };
+                    self.workers.insert(status.worker_id, (Instant::now(), status));
+                    continue;
                 }
-                // The connection is closed.
-                Err(_) => return,
-            },
-            _ = tick.tick() => {}
-        }
-        let place = match &subject {
-            Subject::Alert { priority, sequence } => {
-                let position = nats.queue_position(*priority, *sequence).await.ok();
-                position.map(|position| messages::queue_position(&position, *priority))
+                _ = tick.tick() => {}
             }
-            Subject::Session(session) => backlog(nats, *session).await,
+            self.workers.retain(|_, (at, _)| at.elapsed() < STATUS_LIFETIME);
+            let last = *activity.borrow();
+            let report = match (last, self.place) {
+                (Some(at), _) => self.of_running(at.elapsed()),
+                (None, Some(place)) => self.of_queued(place).await,
+                (None, None) => None,
+            };
+            let changes = waits || report.is_some();
+            waits = report.is_some();
+            // An event that came meanwhile makes the report outdated.
+            if changes && *activity.borrow() == last && sender.send(report).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn has_heard_all(&self) -> bool {
+        self.began.elapsed() >= WORKER_STATUS_TIMEOUT
+    }
+
+    fn statuses(&self) -> impl Iterator<Item = &WorkerStatus> {
+        self.workers.values().map(|(_, status)| status)
+    }
+
+    /// A session with events, the last of which came `silent` ago.
+    fn of_running(&self, silent: Duration) -> Option<Waiting> {
+        if !self.nats.connection_state().connected {
+            return Some(waiting("nats", "waiting: NATS does not answer"));
+        }
+        let owner = self.statuses().find(|worker| worker.sessions.contains(&self.session));
+        if let Some(owner) = owner {
+            return outage([owner]).filter(|_| silent >= PAUSED_AFTER);
+        }
+        if silent < OWNERLESS_AFTER || !self.has_heard_all() {
+            return None;
+        }
+        self.without_owner().or_else(|| {
+            let workers = messages::workers(self.count());
+            Some(waiting("ownerless", &format!("waiting: no worker has taken the investigation over yet; {workers}")))
+        })
+    }
+
+    /// The reason why no worker claims anything; `None` when one does.
+    fn without_owner(&self) -> Option<Waiting> {
+        if self.workers.is_empty() {
+            return Some(waiting("no worker", &format!("waiting: {}", messages::workers(Workers::default()))));
+        }
+        if self.statuses().any(|worker| worker.state == "claiming") {
+            return None;
+        }
+        outage(self.statuses()).or_else(|| Some(waiting("draining", "waiting: every worker shuts down")))
+    }
+
+    /// A session without an event.
+    async fn of_queued(&mut self, place: QueuePlace) -> Option<Waiting> {
+        if !self.nats.connection_state().connected {
+            return Some(waiting("nats", "waiting: NATS does not answer"));
+        }
+        let (mut reason, place) = match place {
+            QueuePlace::Alert { priority, sequence } => {
+                let position = self.nats.queue_position(priority, sequence).await.ok()?;
+                let silent = position == QueuePosition::Claimed && self.workers.is_empty() && self.has_heard_all();
+                let text = if silent {
+                    "taken from the queue by a worker that does not answer".to_owned()
+                } else {
+                    messages::queue_position(&position, priority)
+                };
+                ("queued".to_owned(), text)
+            }
+            QueuePlace::Unknown => match self.search().await {
+                Found::Nothing => return Some(waiting("unknown", &messages::unknown(self.session))),
+                Found::Known | Found::Unclear => ("queued".to_owned(), self.backlog().await?),
+            },
         };
-        let Some(place) = place else { continue };
-        let text = match workers {
-            Some(workers) => format!("{place}; {}", messages::workers(workers)),
+        let text = match self.without_owner().filter(|_| self.has_heard_all()) {
+            Some(why) if self.workers.is_empty() => {
+                reason = why.reason;
+                format!("{place}; {}", messages::workers(Workers::default()))
+            }
+            Some(why) => {
+                reason = why.reason;
+                format!("{place}; {}", why.text)
+            }
+            None if self.has_heard_all() => format!("{place}; {}", messages::workers(self.count())),
             None => place,
         };
-        if sender.send(Waiting { text, complete: workers.is_some() }).await.is_err() {
-            return;
+        Some(Waiting { text, reason, complete: self.has_heard_all() })
+    }
+
+    /// Searches for the alert, at most every few seconds. In the queue it gets a place.
+    async fn search(&mut self) -> Found {
+        if let Some((_, found)) = self.searched.filter(|(at, _)| at.elapsed() < SEARCH_INTERVAL) {
+            return found;
+        }
+        let search = self.nats.search_queue(|alert| alert == self.session, MAX_SEARCHED).await;
+        let known = match &self.store {
+            Some(store) => tokio::time::timeout(SEARCH_INTERVAL, store.report(self.session)).await.ok(),
+            None => None,
+        };
+        let found = match (search, known) {
+            (Ok(search), _) if !search.found.is_empty() => {
+                let message = search.found.first();
+                self.place = message.map(|message| QueuePlace::Alert {
+                    priority: message.priority,
+                    sequence: message.received.stream_sequence,
+                });
+                Found::Known
+            }
+            (_, Some(Ok(Some(_)))) => Found::Known,
+            (Ok(search), Some(Ok(None))) if search.is_complete => Found::Nothing,
+            (_, _) => Found::Unclear,
+        };
+        self.searched = Some((Instant::now(), found));
+        found
+    }
+
+    /// Totals over all workers.
+    fn count(&self) -> Workers {
+        Workers {
+            count: self.workers.len(),
+            slots: self.statuses().map(|worker| u64::from(worker.slots)).sum(),
+            busy: self.statuses().map(|worker| worker.sessions.len()).sum(),
+            paused: self.statuses().filter(|worker| worker.state == "paused").count(),
         }
     }
-}
 
-/// Totals over all workers.
-pub(super) fn count(statuses: &[WorkerStatus]) -> Workers {
-    Workers {
-        count: statuses.len(),
-        slots: statuses.iter().map(|worker| u64::from(worker.slots)).sum(),
-        busy: statuses.iter().map(|worker| worker.sessions.len()).sum(),
+    async fn backlog(&self) -> Option<String> {
+        let backlog = self.nats.backlog().await.ok()?;
+        let each = backlog.iter().map(|Backlog { priority, pending, .. }| format!("{} {pending}", priority.as_str()));
+        let each = each.collect::<Vec<_>>().join(", ");
+        Some(format!("session {} has no event yet; queued: {each}", self.session.short()))
     }
 }
 
-async fn backlog(nats: &Nats, session: SessionId) -> Option<String> {
-    let backlog = nats.backlog().await.ok()?;
-    let each = backlog.iter().map(|Backlog { priority, pending, .. }| format!("{} {pending}", priority.as_str()));
-    let each = each.collect::<Vec<_>>().join(", ");
-    Some(format!("session {} has no event yet; queued: {each}", session.short()))
+fn waiting(reason: &str, text: &str) -> Waiting {
+    Waiting { text: text.to_owned(), reason: reason.to_owned(), complete: true }
+}
+
+/// The services for which workers are paused, and for how long; `None` if none is paused.
+fn outage<'a>(workers: impl IntoIterator<Item = &'a WorkerStatus>) -> Option<Waiting> {
+    let paused: Vec<&WorkerStatus> = workers.into_iter().filter(|worker| worker.state == "paused").collect();
+    let longest = paused.iter().map(|worker| worker.state_ms).max()?;
+    let mut services: Vec<&str> = paused.iter().flat_map(|w| &w.unavailable).map(String::as_str).collect();
+    services.sort_unstable();
+    services.dedup();
+    let reason = messages::unavailable(&services);
+    let since = Some(longest).filter(|ms| *ms > 0).map(Duration::from_millis);
+    let since = since.map(|since| format!(" (since {})", format::span(since))).unwrap_or_default();
+    Some(Waiting { text: format!("waiting: {reason}{since}"), reason, complete: true })
 }

@@ -6,3 +6,4 @@ pub mod show;
 pub mod dead_letters;
 pub mod checks;
 pub mod models;
+pub mod queue;

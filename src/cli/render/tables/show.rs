@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::queue::QueuedAlert;
 use super::table::{Cell, Column, edges, fact, moment, status_paint, status_word, table};
 use crate::cli::messages;
 use crate::cli::render::format::{self, millis};
@@ -11,7 +12,7 @@ use crate::cli::render::style::Style;
 use crate::cli::render::text;
 use crate::engine::ports::DeadReason;
 use crate::investigation::alert::Severity;
-use crate::store::{AlertReport, DispositionKind, ExecutionReport, ModelReport, SessionReport, StageReport, Tokens};
+use crate::store::{AlertReport, DispositionKind, ExecutionReport, ModelReport, SessionReport, Tokens};
 
 /// Further joined alerts are counted, not listed.
 const MAX_JOINED: usize = 5;
@@ -21,7 +22,11 @@ const MAX_QUESTIONS: usize = 10;
 /// An alert and its session; the time that a running session took ends at `now`.
 pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
     let short = report.alert_id.short();
-    let title = report.title.as_deref().unwrap_or("(not read yet)");
+    let title = report.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(match report.disposition {
+        DispositionKind::Undecided => "(not read yet)",
+        DispositionKind::Dead | DispositionKind::Ended => "(not read)",
+        DispositionKind::Opened | DispositionKind::Joined => "(no title)",
+    });
     let mut lines = vec![edges(title, &format!("session {short}"), style)];
     lines.extend(fact("id", &report.alert_id.to_string(), style));
     let about = report.parent_id.map(|parent| format!("session {} (tarsy watch {short} --thread)", parent.short()));
@@ -39,6 +44,25 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines
 }
 
+/// An alert that no worker has seen. `place` is its place in the queue.
+pub fn queued(alert: &QueuedAlert, sequence: u64, place: &str, style: &Style) -> Vec<String> {
+    let short = alert.alert_id.short();
+    let mut lines = vec![edges(alert.title.as_deref().unwrap_or("(no alert)"), &format!("session {short}"), style)];
+    let subject = format!("{}, sequence {sequence}, no worker has seen it", alert.subject);
+    let since = format!("queued at {}", moment(alert.queued_at));
+    let facts =
+        [("id", alert.alert_id.to_string()), ("state", place.to_owned()), ("when", since), ("subject", subject)];
+    lines.extend(facts.iter().flat_map(|(label, value)| fact(label, value, style)));
+    lines.extend([
+        String::new(),
+        format!(
+            "Watch: tarsy watch {}      Cancel: tarsy sessions cancel {short}      Queue: tarsy queue",
+            alert.alert_id
+        ),
+    ]);
+    lines
+}
+
 /// The state of the alert in words: `completed (final answer) after 6.1 s`.
 pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
     if let Some(session) = &report.session {
@@ -47,7 +71,7 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
         let reason = session.stop_reason.map(|reason| format!(" ({})", status_word(reason.as_str())));
         let status = status_word(session.status.as_str());
         let cancelling = match (session.finished_at, session.cancel_requested_at) {
-            (None, Some(_)) => "; it was asked to cancel",
+            (None, Some(_)) => "; cancelling",
             (Some(_), _) | (_, None) => "",
         };
         let when = if session.finished_at.is_some() { "after" } else { "for" };
@@ -55,6 +79,7 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
     }
     match (report.disposition, report.joined_session_id) {
         (DispositionKind::Joined, Some(session)) => format!("joined session {}: same fingerprint", session.short()),
+        (DispositionKind::Ended, _) if report.dead_detail.is_some() => report.dead_detail.clone().unwrap_or_default(),
         (DispositionKind::Ended, _) => "ended without an investigation: it was resolved before one began".to_owned(),
         (DispositionKind::Dead, _) => {
             let reason = report.dead_reason.map_or("unknown", DeadReason::as_str);
@@ -97,7 +122,7 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
     }
     if !session.stages.is_empty() {
         lines.push(String::new());
-        lines.extend(stages(&session.stages, now, style));
+        lines.extend(stages(session, now, style));
     }
     lines
 }
@@ -119,7 +144,8 @@ pub(super) fn tokens(usage: Tokens) -> String {
     format!("{input} in{cached} {output} out{thinking}")
 }
 
-fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<String> {
+fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
+    let stages = &session.stages;
     let columns = [
         Column::Left("  stage"),
         Column::Left("agent"),
@@ -141,7 +167,9 @@ fn stages(stages: &[StageReport], now: DateTime<Utc>, style: &Style) -> Vec<Stri
     }
     let mut lines = table(columns, rows.into_iter(), style);
     let errors = stages.iter().flat_map(|stage| &stage.executions).filter_map(|execution| {
-        let error = execution.error.as_deref()?;
+        // The error of the session is shown below.
+        let is_repeated = |error: &&str| session.error.as_deref().is_some_and(|whole| whole.contains(*error));
+        let error = execution.error.as_deref().filter(|error| !is_repeated(error))?;
         Some(fact("error", &format!("{}: {error}", execution.agent), style))
     });
     lines.extend(errors.flatten());
@@ -224,11 +252,17 @@ fn next(report: &AlertReport, short: &str) -> Vec<String> {
         (Some(session), _, _) if session.finished_at.is_none() => {
             vec![format!("Watch: tarsy watch {short}      Cancel: tarsy sessions cancel {short}")]
         }
-        (Some(_), _, _) => vec![
-            format!("Report: tarsy sessions show {short} --report"),
-            format!("Timeline: tarsy watch {short}      Rerun: tarsy sessions rerun {short}"),
-            format!("Ask about it: tarsy ask {short} 'your question'"),
-        ],
+        (Some(session), _, _) => {
+            let mut next = vec![
+                format!("Report: tarsy sessions show {short} --report"),
+                format!("Timeline: tarsy watch {short}      Rerun: tarsy sessions rerun {short}"),
+            ];
+            // Without an analysis there is nothing to ask about.
+            if session.final_analysis.is_some() {
+                next.push(format!("Ask about it: tarsy ask {short} 'your question'"));
+            }
+            next
+        }
         (None, Some(joined), _) => vec![format!("That one: tarsy sessions show {}", joined.short())],
         (None, None, DispositionKind::Dead) => vec![format!("Dead letter: tarsy dead-letters show {short}")],
         (None, None, _) => vec![format!("Watch: tarsy watch {short}")],

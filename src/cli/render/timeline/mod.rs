@@ -146,6 +146,7 @@ impl Timeline {
         // The next event has the question itself.
         let about = meta.text("parent_id").map(|parent| format!("question about session {}", messages::short(&parent)));
         let title = about.or_else(|| meta.text("title")).or_else(|| meta.text("alert_type"));
+        let title = title.filter(|title| !title.trim().is_empty()).or_else(|| Some("(no title)".to_owned()));
         let facts = text::join([title, meta.text("severity")], "  ");
         let session = format!("session {}", self.session.short());
         let room = self.style.width.saturating_sub(text::width(&session) + 3);

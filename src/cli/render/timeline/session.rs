@@ -50,7 +50,10 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
         "lease_expired" => format!("lease of {previous} expired"),
         // Older versions wrote the words behind the bar; stored timelines still have them.
         "store_unavailable" | "store_away" => format!("lease of {previous} expired while the database was unavailable"),
-        "released" | "handed_back" => format!("released by {previous}"),
+        "released" | "handed_back" => match meta.text("release_reason").as_deref().and_then(release_reason) {
+            Some(why) => format!("released by {previous}: {why}"),
+            None => format!("released by {previous}"),
+        },
         other => format!("{other} ({previous})"),
     });
     let repeats = match (meta.number("repeats_calls"), meta.number("repeats_model")) {
@@ -64,6 +67,20 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
     };
     let facts = text::join([reason, repeats], "; ");
     Row::line(Symbol::Resumed, &name, if facts.is_empty() { content } else { &facts }).painted(Paint::Yellow)
+}
+
+/// Why a worker released the session; `None` for a word of a later version.
+fn release_reason(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "drain" => "it shut down",
+        "model_unavailable" => "the LLM service did not answer",
+        "model_broke" => "the LLM service broke off its answer",
+        "store_unavailable" => "the database did not answer",
+        "store_refused" => "the database refused a write",
+        "store_behind" => "the database had lost commits",
+        "incompatible" => "it could not go on with this session",
+        _ => return None,
+    })
 }
 
 /// A stage begins or ends.
@@ -101,7 +118,10 @@ pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
 pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, paint: Paint) -> Row {
     // A final answer is the normal end of a session; every other reason is shown.
     let reason = meta.text("stop_reason").filter(|reason| reason != "final_answer").map(|r| r.replace('_', " "));
-    let error = Some(error).filter(|error| !error.trim().is_empty());
+    // The sentence of a session without an error only repeats the name of the row.
+    let repeats = |error: &str| error.trim().is_empty() || error.starts_with("Investigation ");
+    let error = Some(error).filter(|error| !repeats(error));
+    let reason = reason.filter(|reason| error.is_some() || reason != name);
     let why = text::join([reason, error], ": ");
     let body = if why.is_empty() { Body::Line(why) } else { Body::Whole(why, None) };
     let row = Row::new(Symbol::End, name, body).painted(paint);

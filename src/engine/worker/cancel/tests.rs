@@ -3,7 +3,7 @@
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::engine::ports::Claim;
+use crate::engine::ports::{Claim, SettlementStatus};
 use crate::engine::run::control::Control;
 use crate::engine::run::registry::Registered;
 use crate::engine::testing::delivery::{DeliveryHarness, LEASE, SETTLED, until, words};
@@ -20,7 +20,12 @@ struct Scenario {
 
 impl Scenario {
     fn begin(answers: BrokerAnswers) -> Self {
-        let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, SETTLED);
+        Self::begin_with(answers, SETTLED)
+    }
+
+    /// `standing` is that of every session.
+    fn begin_with(answers: BrokerAnswers, standing: SettlementStatus) -> Self {
+        let harness = DeliveryHarness::new(vec![], vec![], Claim::Unknown, standing);
         *lock(&harness.scene.ports.cancel_requests.answers) = answers;
         let end = CancellationToken::new();
         let task = tokio::spawn(CancelListener(Arc::clone(&harness.shared)).run(end.clone()));
@@ -66,6 +71,19 @@ async fn a_request_for_a_running_session_stops_it_and_is_written_into_the_store(
     until(|| scenario.harness.sessions.asked() == words(&["cancel 7"])).await;
     drop(registered);
     scenario.finish().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_for_a_session_of_no_worker_is_written_unless_the_session_is_over() {
+    const RUNNING: SettlementStatus = SettlementStatus { over: false, settled: false, last_seq: 3, owes: None };
+    for (standing, asked) in [(RUNNING, words(&["cancel 99"])), (SETTLED, words(&[]))] {
+        let scenario = Scenario::begin_with(BrokerAnswers::Ok, standing);
+        *lock(&scenario.harness.sessions.cancel_outcome) = CancelOutcome::Cancelled;
+        scenario.emit(CancelNotice::Requested(SessionId(uuid::Uuid::from_u128(99)))).await;
+        tokio::time::sleep(2 * MAX_JITTER).await; // paused time
+        assert_eq!(scenario.harness.sessions.asked(), asked);
+        scenario.finish().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,6 +18,8 @@ fn status(name: &str, slots: u32) -> WorkerStatus {
         slots,
         sessions: vec![new_session(), new_session()],
         state: "claiming".into(),
+        unavailable: vec![],
+        state_ms: 0,
     }
 }
 

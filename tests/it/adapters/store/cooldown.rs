@@ -6,7 +6,8 @@ use std::time::Duration;
 use diesel::connection::SimpleConnection;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd, Sessions, SettlementStatus,
+    CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, Renewal, RunStatus, SessionEnd, Sessions,
+    SettlementStatus, StoreError,
 };
 use tarsy::investigation::alert::{AlertStatus, Severity};
 use tarsy::investigation::ids::SessionId;
@@ -15,7 +16,9 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::fixture::{completed, investigated, new_id, open_request, open_session, received, until_blocked};
+use super::fixture::{
+    checkpoint, completed, investigated, new_id, open_request, open_session, received, running_session, until_blocked,
+};
 use crate::support::postgres::TestDatabase;
 use crate::support::stream::join_events;
 
@@ -180,7 +183,7 @@ async fn a_resolved_alert_ends_at_once_in_the_cooldown_and_beside_a_cancelling_s
     assert_eq!(open(&store, resolved()).await, Opened::NotInvestigated);
     let forced = new_id();
     open_session(&store, forced, "fp").await;
-    assert_eq!(store.cancel(forced).await, Ok(true));
+    assert_eq!(store.cancel(forced).await, Ok(CancelOutcome::Requested));
     assert_eq!(open(&store, resolved()).await, Opened::NotInvestigated);
 }
 
@@ -199,13 +202,63 @@ async fn only_a_running_session_can_be_cancelled() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
-    assert_eq!(store.cancel(id).await, Ok(false));
+    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Nothing));
     store.receive(received(id, b"one")).await.unwrap();
-    assert_eq!(store.cancel(id).await, Ok(false));
     let Ok(Opened::Session(claimed)) = store.open(open_request(id, "fp")).await else { panic!("not opened") };
-    assert_eq!((store.cancel(id).await, store.cancel(id).await), (Ok(true), Ok(true)));
+    assert_eq!([store.cancel(id).await.unwrap(), store.cancel(id).await.unwrap()], [CancelOutcome::Requested; 2]);
     store.finish(claimed.lease, completed()).await.unwrap();
-    assert_eq!(store.cancel(id).await, Ok(false));
+    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Nothing));
+}
+
+#[tokio::test]
+async fn an_alert_without_a_disposition_ends_with_the_request_to_cancel_it() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let id = new_id();
+    store.receive(received(id, b"one")).await.unwrap();
+    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Cancelled));
+    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Nothing));
+    assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Ended));
+    let late = store.open(open_request(id, "fp")).await;
+    assert_eq!(late, Ok(Opened::NotInvestigated), "the worker that prepares it is too late");
+    let events = store.events(id, 0, 10).await.unwrap();
+    let ends: Vec<_> = events.iter().map(|event| (event.session_seq, event.event_type.as_str())).collect();
+    assert_eq!(ends, [(1, "session_cancelled")]);
+    let standing = SettlementStatus { over: true, settled: false, last_seq: 1, owes: None };
+    assert_eq!(store.standing(id).await.unwrap(), standing);
+    store.settled(id).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cancelled_session_without_an_owner_ends_and_a_late_owner_writes_nothing() {
+    let expired = "UPDATE alert_sessions SET lease_expires_at = clock_timestamp()";
+    for owner_is_ignored in [false, true] {
+        let database = TestDatabase::create().await;
+        let store = database.store();
+        let (lease, executions) = running_session(&store, 2).await;
+        let id = lease.session_id;
+        let last = store.standing(id).await.unwrap().last_seq;
+        if owner_is_ignored {
+            assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Requested);
+            assert_eq!(store.cancel_unanswered(id).await.unwrap(), CancelAnswer::Cancelled);
+        } else {
+            database.execute(expired);
+            assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Cancelled);
+        }
+        assert_eq!(store.request_cancel(id).await.unwrap(), CancelAnswer::Ended);
+        assert_eq!(store.cancel_unanswered(id).await.unwrap(), CancelAnswer::Ended);
+        let lost = Err(StoreError::LeaseLost { held: 1, current: 2 });
+        assert_eq!(store.append(lease, checkpoint(executions[0], 1)).await.map(|_| ()), lost.clone());
+        assert_eq!(store.finish(lease, completed()).await, lost);
+        assert_eq!(store.renew(vec![lease], Duration::from_secs(30)).await, Ok(vec![Renewal::Lost]));
+        let events = store.events(id, last, 10).await.unwrap();
+        let ends: Vec<_> = events.iter().map(|event| (event.session_seq, event.event_type.as_str())).collect();
+        assert_eq!(ends, [(last + 1, "session_cancelled")], "one end, and no gap before it");
+        let open = "SELECT (SELECT count(*) FROM agent_executions WHERE status = 'running') \
+                    + (SELECT count(*) FROM stages WHERE status = 'running')";
+        assert_eq!(database.number(open), 0);
+        store.settled(id).await.unwrap();
+    }
 }
 
 /// Tries each change of the open session while an alert waits for its row.

@@ -6,8 +6,8 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd, Sessions, SettlementStatus, Sweep, Swept,
-    Threads,
+    CancelOutcome, Disposition, Journal, OpenRequest, Opened, Outbox, RunStatus, SessionEnd, Sessions,
+    SettlementStatus, Sweep, Swept, Threads,
 };
 use tarsy::investigation::alert::Alert;
 use tarsy::investigation::follow_up::{Exchange, PastCall};
@@ -86,13 +86,13 @@ async fn a_question_is_cancelled_swept_ended_and_settled_like_any_session() {
     store.settled(root).await.unwrap();
     let lease = ask(&store, root, "why?").await.lease;
     let id = lease.session_id;
-    assert!(store.cancel(id).await.unwrap());
+    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Requested));
     database.execute(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '1 h' WHERE status = 'running'",
     );
     let sweep = Sweep { interval: Duration::from_secs(15), min_age: Duration::from_secs(60), limit: 10 };
     let swept = store.sweep(sweep).await.unwrap();
-    assert!(matches!(swept.as_slice(), [Swept::Idle(idle)] if idle.alert_id == id), "{swept:?}");
+    assert!(matches!(swept.as_slice(), [Swept::Overdue(found)] if *found == id), "{swept:?}");
     store.finish(lease, answer("because")).await.unwrap();
     let standing = SettlementStatus { over: true, settled: false, last_seq: 3, owes: None };
     assert_eq!(store.standing(id).await.unwrap(), standing);

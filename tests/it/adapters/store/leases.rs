@@ -52,7 +52,7 @@ async fn a_claim_whose_reply_was_lost_is_found_again() {
     let store = database.store();
     let id = new_id();
     let lease = open_session(&store, id, "fp").await.lease;
-    store.release(lease).await.unwrap();
+    store.release(lease, "drain").await.unwrap();
     let request = claim_request("w2");
     let (Ok(Claim::Taken(one)), Ok(Claim::Taken(two))) =
         (store.claim(id, request.clone()).await, store.claim(id, request).await)
@@ -76,7 +76,7 @@ async fn a_claim_returns_the_span_of_the_claim_before_it() {
     let open = OpenRequest { trace: span(1), ..open_request(id, "fp") };
     let Ok(Opened::Session(first)) = store.open(open).await else { panic!("not opened") };
     assert_eq!(first.previous, None);
-    store.release(first.lease).await.unwrap();
+    store.release(first.lease, "drain").await.unwrap();
     let request = ClaimRequest { trace: span(2), ..claim_request("w2") };
     let Ok(Claim::Taken(second)) = store.claim(id, request.clone()).await else { panic!("not taken") };
     assert_eq!(second.previous, span(1));
@@ -87,10 +87,10 @@ async fn a_claim_returns_the_span_of_the_claim_before_it() {
     let Ok(Opened::Session(asked)) = store.open(ask).await else { panic!("not opened") };
     assert_eq!(asked.previous, span(2));
     // A worker that exports nothing has no span to offer to the next one.
-    store.release(asked.lease).await.unwrap();
+    store.release(asked.lease, "drain").await.unwrap();
     let Ok(Claim::Taken(third)) = store.claim(question, claim_request("w3")).await else { panic!("not taken") };
     assert_eq!(third.previous, span(3));
-    store.release(third.lease).await.unwrap();
+    store.release(third.lease, "drain").await.unwrap();
     let Ok(Claim::Taken(fourth)) = store.claim(question, claim_request("w4")).await else { panic!("not taken") };
     assert_eq!(fourth.previous, None);
 }
@@ -101,7 +101,7 @@ async fn a_session_of_a_newer_version_is_not_claimed() {
     let store = database.store();
     let id = new_id();
     let lease = open_session(&store, id, "fp").await.lease;
-    store.release(lease).await.unwrap();
+    store.release(lease, "drain").await.unwrap();
     database.execute("UPDATE session_plans SET format_version = format_version + 1");
     assert_eq!(store.claim(id, claim_request("w2")).await, Ok(Claim::Incompatible));
     assert!(database.holds("SELECT lease_epoch = 2 AND event_seq = 1 FROM alert_sessions"));
@@ -113,14 +113,14 @@ async fn a_released_session_is_free_at_once_and_its_attempt_is_refunded() {
     let store = database.store();
     let id = new_id();
     let lease = open_session(&store, id, "fp").await.lease;
-    store.release(lease).await.unwrap();
+    store.release(lease, "drain").await.unwrap();
     // Sent again after a lost reply.
-    store.release(lease).await.unwrap();
+    store.release(lease, "drain").await.unwrap();
     let Ok(Claim::Taken(claimed)) = store.claim(id, claim_request("w2")).await else { panic!("not free") };
     assert_eq!((claimed.lease.epoch, claimed.attempts), (3, 0));
     let resumed = store.events(id, 1, 10).await.unwrap().remove(0);
     assert_eq!((resumed.content.as_str(), &resumed.metadata["reason"]), ("released by w1", &json!("released")));
-    assert_eq!(store.release(lease).await, Err(StoreError::LeaseLost { held: 1, current: 3 }));
+    assert_eq!(store.release(lease, "drain").await, Err(StoreError::LeaseLost { held: 1, current: 3 }));
 }
 
 #[tokio::test]
@@ -284,12 +284,12 @@ async fn a_release_that_was_an_attempt_stays_counted() {
     let store = database.store();
     let id = new_id();
     let lease = open_session(&store, id, "fp").await.lease;
-    store.release_counted(lease).await.unwrap();
+    store.release_counted(lease, "drain").await.unwrap();
     // Sent again after a lost reply.
-    store.release_counted(lease).await.unwrap();
+    store.release_counted(lease, "drain").await.unwrap();
     let Ok(Claim::Taken(second)) = store.claim(id, claim_request("w2")).await else { panic!("not free") };
     assert_eq!(second.attempts, 1);
-    store.release(second.lease).await.unwrap();
+    store.release(second.lease, "drain").await.unwrap();
     let Ok(Claim::Taken(third)) = store.claim(id, claim_request("w3")).await else { panic!("not free") };
     assert_eq!(third.attempts, 1);
 }

@@ -119,7 +119,7 @@ async fn of_sixteen_claims_of_a_free_session_one_takes_it() {
     let store = store_with_connections(&database, 16);
     let id = new_id();
     let lease = open_session(&store, id, "fp").await.lease;
-    store.release(lease).await.unwrap();
+    store.release(lease, "drain").await.unwrap();
     let barrier = Arc::new(Barrier::new(16));
     let mut tasks = JoinSet::new();
     for _ in 0..16 {

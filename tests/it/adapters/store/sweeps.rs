@@ -93,7 +93,7 @@ async fn undecided_alerts_and_sessions_without_an_owner_are_found_with_body_and_
     assert_eq!(sweep(&store).await, []);
 
     // The session has just been released: the broker delivers its job again.
-    store.release(lease).await.unwrap();
+    store.release(lease, "drain").await.unwrap();
     age(&database, 14);
     assert_eq!(sweep(&store).await, []);
     let text = |id: SessionId| id.to_string().into_bytes();

@@ -31,7 +31,7 @@ async fn publish_undeliverable(system: &TestSystem, body: &[u8], chain: Option<&
 async fn dead_letters_are_listed_shown_retried_and_dropped() {
     let system = TestSystem::start(&[]).await;
     let empty = run(&system, &["dead-letters", "list"]).await.exits(0);
-    assert_eq!((empty.out.as_str(), empty.err.as_str()), ("", "there is no dead letter\n"));
+    assert_eq!((empty.out.as_str(), empty.err.as_str()), ("", "no dead letters\n"));
 
     let (_worker, _) = system.worker("w1").await;
     let misrouted = publish_undeliverable(&system, b"{\"alertname\": \"NodeNotReady\"}", Some("k8s-prod")).await;

@@ -25,6 +25,8 @@ async fn announce(system: &TestSystem) {
         slots: 4,
         sessions: [(); 4].map(|()| id()).to_vec(),
         state: "claiming".to_owned(),
+        unavailable: vec![],
+        state_ms: 0,
     });
     let mut tick = tokio::time::interval(Duration::from_millis(200));
     loop {
@@ -57,7 +59,7 @@ async fn a_queued_alert_is_shown_once_with_its_position_and_the_workers() {
     let expected = "queued: the next one of priority low; 2 workers, 8 slots, 8 busy\n";
     assert_eq!(submitted.exits(3).err.matches(expected).count(), 1);
     let watched = watched.exits(3).err;
-    assert!(watched.contains("queued: critical 0, high 0, normal 2, low 1; 2 workers, 8 slots, 8 busy"), "{watched}");
+    assert!(watched.contains("queued: the next one of priority normal; 2 workers, 8 slots, 8 busy"), "{watched}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -82,4 +84,97 @@ async fn the_events_of_all_sessions_are_shown_until_ctrl_c() {
         watcher.interrupt();
         assert_eq!(watcher.finished().await.0, 130);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watchers_are_informed_that_an_investigation_waits_and_for_which_service() {
+    let mut system = TestSystem::start(&["answer-1-middle"]).await;
+    let (worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let held = system.gates.next().await;
+    let id = session.to_string();
+    let mut people = system.tarsy("people", &["watch", &id]);
+    let mut programs = system.tarsy("programs", &["watch", &id, "--json"]);
+    let address = system.llm_addr().to_owned();
+    system.llm.kill().await;
+    drop(held);
+    worker.logged("session released").await;
+    for watcher in [&people, &programs] {
+        watcher.logged("waiting: the LLM service does not answer (since ").await;
+    }
+    system.gates.open_all();
+    system.start_llm_service(&address).await;
+    let resumed = people.line_with("resumed on w1").await;
+    assert!(resumed.contains("released by w1: the LLM service "), "{resumed}");
+    assert_eq!(people.finished().await.0, 0, "{}", people.log());
+    let (code, out) = programs.finished().await;
+    let events: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((code, events.last().map(|end| end["event_type"].clone())), (0, Some("session_completed".into())));
+    // No worker at all is another reason.
+    drop(worker);
+    let queued = system.publish().await.to_string();
+    let mut alone = system.tarsy("alone", &["watch", &queued, "--timeout", "60s"]);
+    alone.logged("queued: the next one of priority critical; no worker is running").await;
+    alone.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_alert_that_no_worker_has_seen_is_listed_shown_and_cancelled() {
+    let system = TestSystem::start(&[]).await;
+    let text = "disk full on db-3, password=hunter22";
+    let submitted = run(&system, &["submit", text, "--json", "--priority", "high"]).await.exits(0);
+    let id = submitted.json().remove(0)["session_id"].as_str().unwrap().to_owned();
+    let short = &id[id.len() - 8..];
+
+    let queue = run(&system, &["queue", "-o", "json", "--wait", "100ms"]).await.exits(0).json().remove(0);
+    let high = &queue["queues"][1];
+    assert_eq!((&high["priority"], &high["waiting"], &high["in_work"]), (&json!("high"), &json!(1), &json!(0)));
+    let next = &queue["next"][0];
+    assert_eq!((&next["session_id"], &next["subject"]), (&json!(id), &json!("tarsy.alerts.high")));
+    assert!(next["title"].as_str().unwrap().starts_with("disk full on db-3"), "{next}");
+    assert_eq!(queue["workers"], json!([]));
+    let shown = run(&system, &["queue", "--wait", "100ms"]).await.exits(0).out;
+    assert!(shown.contains("disk full on db-3") && shown.contains("no worker is running"), "{shown}");
+    let show = run(&system, &["sessions", "show", short]).await.exits(0).out;
+    assert!(show.contains("queued: the next one of priority high") && show.contains(&id), "{show}");
+    for printed in [queue.to_string(), shown, show] {
+        assert!(!printed.contains("hunter22"), "{printed}");
+    }
+    let cancelled = run(&system, &["cancel", short]).await.exits(0).out;
+    assert_eq!(cancelled, format!("session {short} is cancelled\n"));
+    let show = run(&system, &["show", short]).await.exits(0).out;
+    assert!(show.contains("cancelled before it was investigated"), "{show}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_that_neither_queue_nor_database_knows_is_said_to_be_unknown() {
+    let system = TestSystem::start(&[]).await;
+    let unknown = id();
+    let ran = run(&system, &["watch", &unknown.to_string(), "--timeout", "3s"]).await.exits(3);
+    assert!(ran.err.contains(&format!("no alert or session {unknown} is known")), "{}", ran.err);
+    assert!(ran.err.contains(&format!("tarsy watch {unknown}")), "{}", ran.err);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn submit_refuses_what_a_worker_would_give_up_and_publishes_nothing() {
+    let system = TestSystem::start(&[]).await;
+    let (binary, large) = (system.file("binary"), system.file("large.txt"));
+    std::fs::write(&binary, [0xff, 0xfe, 0]).unwrap();
+    std::fs::write(&large, "x ".repeat(300_000)).unwrap();
+    let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
+    let chains = "agent_chains: {db: {default: true, stages: [{agents: [{name: sre}]}]}}\n";
+    std::fs::write(system.file("tarsy.yaml"), config + chains).unwrap();
+    let (binary, large) = (binary.to_str().unwrap(), large.to_str().unwrap());
+    for (arguments, reason) in [
+        (&["submit", binary][..], "is not an alert: body is not UTF-8 text; nothing was published"),
+        (&["submit", large], "workers take at most 524288 (worker.max_alert_bytes): nothing was published"),
+        (&["submit", "disk full", "--chain", "nope"], "there is no chain \"nope\"; there are: db"),
+        (&["submit", "no such alert.json"], "a text instead of a file: echo 'no such alert.json' | tarsy submit -"),
+    ] {
+        let ran = run(&system, arguments).await.exits(1);
+        assert!(ran.err.contains(reason), "{}", ran.err);
+    }
+    let queue = run(&system, &["queue", "--json", "--wait", "1ms"]).await.exits(0).json().remove(0);
+    assert_eq!(queue["next"], json!([]));
+    run(&system, &["submit", "disk full", "--chain", "db"]).await.exits(0);
 }

@@ -2,13 +2,14 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 30] = [
+const COMMANDS: [&[&str]; 31] = [
     &["worker"],
     &["llm-service"],
     &["receive"],
     &["migrate"],
     &["submit"],
     &["watch"],
+    &["queue"],
     &["drill"],
     &["init"],
     &["models"],
@@ -80,6 +81,13 @@ fn wrong_usage_exits_with_two_and_names_the_accepted_values() {
     for (arguments, word) in [
         (&["wacth"][..], "watch"),
         (&[], "Investigates alerts"),
+        (&["status"], "tip: tarsy queue shows"),
+        (&["logs", "77d0b3aa"], "tip: tarsy watch <id>"),
+        (&["run"], "tip: tarsy submit <file> --watch"),
+        (&["investigate", "alert.json"], "tip: tarsy submit <file> --watch"),
+        (&["serve"], "tip: tarsy worker, tarsy llm-service"),
+        (&["list", "--limit", "0"], "1..=1000"),
+        (&["sessions", "ls", "--limit", "0"], "1..=1000"),
         (&["sessions"], "List, show, rerun or cancel"),
         (&["submit", "-", "--priority", "urgent"], "critical, high, normal, low"),
         (&["submit", "-", "--session-id", "c0ffee"], "version 7"),

@@ -123,7 +123,7 @@ async fn steal_repeatedly(shared: Arc<Shared>, session: SessionId, executions: V
 
 /// Releases the session while its agents still write.
 async fn release(shared: &Shared, lease: Lease) {
-    match shared.store.release(lease).await {
+    match shared.store.release(lease, "drain").await {
         Ok(()) => {
             shared.released.fetch_add(1, Ordering::SeqCst);
         }

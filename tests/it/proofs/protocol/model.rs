@@ -45,6 +45,8 @@ pub(super) enum Action {
         worker: usize,
         session: Id,
     },
+    /// The command that cancels a session ends it.
+    EndCancelled(Id),
     /// The sweeper queues an alert again.
     Requeue(Id),
     /// The body kills the worker that decodes it.
@@ -84,6 +86,7 @@ impl Action {
             | Self::Publish(_)
             | Self::Settle { .. }
             | Self::TakeOverdue { .. }
+            | Self::EndCancelled(_)
             | Self::Requeue(_)
             | Self::Poisoned(_)
             | Self::Expire(_)
@@ -156,6 +159,9 @@ impl Protocol {
                     actions.push(Action::Stall(id));
                 }
             }
+            if row.open && row.stop == Some(Stop::Cancel) {
+                actions.push(Action::EndCancelled(id));
+            }
             if row.open && row.stop.is_none() {
                 if state.left.cancels > 0 {
                     actions.push(Action::Cancel(id));
@@ -184,6 +190,7 @@ impl Protocol {
                 state.workers[worker].step = Step::Settling { sequence: None, alert };
             }
             Action::TakeOverdue { worker, session } => self.take(state, worker, None, session),
+            Action::EndCancelled(session) => Self::end_cancelled(state.row_mut(session)),
             Action::Requeue(alert) => state.row_mut(alert).sequence = state.queue(alert),
             Action::Expire(session) => state.row_mut(session).leased = false,
             Action::Redeliver(sequence) => state.mark_queued(sequence),

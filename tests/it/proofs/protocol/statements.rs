@@ -136,6 +136,13 @@ impl Protocol {
         Written::Committed
     }
 
+    /// `cancel.sql` for a session without an owner, or with one that does not answer.
+    pub(super) fn end_cancelled(row: &mut Row) {
+        row.epoch += 1;
+        (row.open, row.leased) = (false, false);
+        row.events.push((Event::Ended, row.epoch));
+    }
+
     /// `release.sql`.
     pub(super) fn release(&self, row: &mut Row, epoch: u8) -> Written {
         if let Err(lost) = self.fence(row, epoch) {

@@ -1,0 +1,111 @@
+//! Commands that people know from other programs: those that mean one command of tarsy work, the others get a tip.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Words for one command each.
+const ALIASES: [(&str, &[&str]); 8] = [
+    ("list", &["sessions", "list"]),
+    ("ls", &["sessions", "list"]),
+    ("show", &["sessions", "show"]),
+    ("get", &["sessions", "show"]),
+    ("rerun", &["sessions", "rerun"]),
+    ("cancel", &["sessions", "cancel"]),
+    ("follow", &["watch"]),
+    ("version", &["--version"]),
+];
+
+/// Words that could mean several commands.
+const TIPS: [(&str, &str); 9] = [
+    (
+        "status",
+        "tarsy queue shows what waits and the workers, tarsy sessions show <id> an investigation, tarsy doctor the system",
+    ),
+    ("logs", "tarsy watch <id> shows an investigation; each role logs to standard error"),
+    ("log", "tarsy watch <id> shows an investigation; each role logs to standard error"),
+    (
+        "run",
+        "tarsy submit <file> --watch investigates an alert, tarsy worker runs a worker, tarsy drill a recorded incident",
+    ),
+    ("investigate", "tarsy submit <file> --watch investigates an alert; - for standard input"),
+    ("serve", "tarsy worker, tarsy llm-service and tarsy receive are the processes of tarsy"),
+    ("start", "tarsy worker, tarsy llm-service and tarsy receive are the processes of tarsy"),
+    (
+        "retry",
+        "tarsy sessions rerun <id> repeats an investigation, tarsy dead-letters retry <id> an alert that was given up",
+    ),
+    ("report", "tarsy sessions show <id> --report prints it as Markdown"),
+];
+
+/// Commands with free words, among which `-o json` is text.
+const FREE_WORDS: [&str; 1] = ["ask"];
+
+/// The arguments with the command that an alias means, and with `--json` instead of `-o json`.
+pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
+    let alias = arguments.get(1).and_then(|word| ALIASES.iter().find(|(alias, _)| word == alias));
+    let mut translated: Vec<OsString> = arguments.iter().take(1).cloned().collect();
+    let rest = match alias {
+        Some((_, command)) => {
+            translated.extend(command.iter().map(OsString::from));
+            arguments.into_iter().skip(2).collect()
+        }
+        None => arguments.into_iter().skip(1).collect::<Vec<_>>(),
+    };
+    if rest.first().is_some_and(|word| FREE_WORDS.iter().any(|command| word == command)) {
+        translated.extend(rest);
+        return translated;
+    }
+    let mut rest = rest.into_iter().peekable();
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            translated.push(word);
+            break;
+        }
+        let is_option = word == "-o" || word == "--output";
+        if is_option && rest.next_if(|value| value == "json").is_some() || word == "-ojson" || word == "--output=json" {
+            translated.push("--json".into());
+        } else {
+            translated.push(word);
+        }
+    }
+    translated.extend(rest);
+    translated
+}
+
+/// Adds the tip for an unknown command.
+pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let tip = TIPS.iter().find(|(known, _)| known == word);
+    if let (ErrorKind::InvalidSubcommand, Some((_, tip))) = (error.kind(), tip) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*tip).into()]));
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn words_from_other_programs_mean_one_command_each() {
+        for (given, expected) in [
+            ("tarsy list -n 3", "tarsy sessions list -n 3"),
+            ("tarsy get 77d0b3aa -o json", "tarsy sessions show 77d0b3aa --json"),
+            ("tarsy queue --output=json", "tarsy queue --json"),
+            ("tarsy version", "tarsy --version"),
+            ("tarsy sessions list", "tarsy sessions list"),
+            ("tarsy submit -o yaml", "tarsy submit -o yaml"),
+            ("tarsy submit -- -o json", "tarsy submit -- -o json"),
+            ("tarsy ask 77d0b3aa what does -o json do", "tarsy ask 77d0b3aa what does -o json do"),
+            ("tarsy watch list", "tarsy watch list"),
+        ] {
+            assert_eq!(translated(words(given)), words(expected), "{given}");
+        }
+    }
+}

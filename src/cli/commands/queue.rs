@@ -1,0 +1,96 @@
+//! `tarsy queue`: how many alerts wait, which come next, and what the workers do.
+
+use chrono::Utc;
+use serde_json::{Value, json};
+
+use super::database::with_cause;
+use super::output::{note, print, print_json};
+use super::watch::waiting::WORKER_STATUS_TIMEOUT;
+use super::{addresses, load_config, one_line_error};
+use crate::bus::{Backlog, MessageKind, Nats, QueuedMessage};
+use crate::cli::args::{GlobalArgs, QueueArgs};
+use crate::cli::exit::Exit;
+use crate::cli::render::tables::queue::{self, QueuedAlert};
+use crate::cli::view::TerminalEnv;
+use crate::engine::ports::WorkerStatus;
+use crate::investigation::mask::Mask;
+use crate::roles::worker::intake;
+use crate::roles::{masked, secrets};
+
+pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<Exit> {
+    // The permissions of watchers suffice.
+    let nats = addresses(global).nats_for_command("watch").await?;
+    let mask = load_config(global).ok().and_then(|config| secrets::mask(&config, Some(&addresses(global))).ok());
+    let mask = mask.unwrap_or_else(|| secrets::of_process(Some(&addresses(global))));
+    let wait = args.wait.unwrap_or(WORKER_STATUS_TIMEOUT);
+    let statuses = nats.workers(wait);
+    let contents = async {
+        let backlog = nats.backlog().await.map_err(anyhow::Error::from)?;
+        let next = next(&nats, &mask, &backlog, usize::try_from(args.limit)?).await;
+        let style = TerminalEnv::of_process().style();
+        if !args.json {
+            let shown = next.as_deref().unwrap_or_default();
+            print(&queue::queue(&backlog, shown, Utc::now(), &style))?;
+            if let Err(error) = &next {
+                note(&format!("cannot read the alerts that wait: {}", one_line_error(error)))?;
+            }
+        }
+        Ok((backlog, next.unwrap_or_default()))
+    };
+    // The queue is shown while the workers send their statuses.
+    let (contents, workers) = tokio::join!(contents, statuses);
+    let (backlog, next) = with_cause(&nats, contents).await?;
+    let workers = workers?;
+    if args.json {
+        print_json(&as_json(&backlog, &next, &workers))?;
+    } else {
+        print(&queue::workers(&workers, &TerminalEnv::of_process().style()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The first alerts that wait, in the order of the priorities.
+async fn next(nats: &Nats, mask: &Mask, backlog: &[Backlog], limit: usize) -> anyhow::Result<Vec<QueuedAlert>> {
+    let mut next = Vec::new();
+    for Backlog { priority, pending, .. } in backlog {
+        let room = limit.saturating_sub(next.len());
+        if *pending > 0 && room > 0 {
+            let found = nats.unclaimed(*priority, room).await?;
+            next.extend(found.into_iter().map(|message| queued_alert(mask, message)));
+        }
+    }
+    Ok(next)
+}
+
+/// An alert that no worker has seen, with masked texts.
+pub(super) fn queued_alert(mask: &Mask, message: QueuedMessage) -> QueuedAlert {
+    let QueuedMessage { received, priority, kind, queued_at } = message;
+    let body = received.body.as_deref().unwrap_or_default();
+    let alert = masked::alert(mask, body, &intake::hints(&received)).ok();
+    let subject = mask.apply(&received.subject).into_owned();
+    QueuedAlert {
+        alert_id: received.alert_id,
+        kind,
+        priority,
+        queued_at,
+        subject,
+        title: alert.map(|alert| alert.title),
+    }
+}
+
+fn as_json(backlog: &[Backlog], next: &[QueuedAlert], workers: &[WorkerStatus]) -> Value {
+    let queues = backlog.iter().map(|of| {
+        let oldest = of.oldest.map(|oldest| oldest.as_secs());
+        json!({
+            "priority": of.priority.as_str(), "waiting": of.pending, "in_work": of.in_progress,
+            "oldest_seconds": oldest,
+        })
+    });
+    let next = next.iter().map(|waiting| {
+        json!({
+            "session_id": waiting.alert_id, "priority": waiting.priority.as_str(), "queued_at": waiting.queued_at,
+            "subject": waiting.subject, "title": waiting.title, "question": waiting.kind == MessageKind::Question,
+        })
+    });
+    json!({"queues": queues.collect::<Vec<_>>(), "next": next.collect::<Vec<_>>(), "workers": workers})
+}
