@@ -103,7 +103,7 @@ fn may_retry(letter: &StoredDeadLetter, chain: Option<&str>, config: &Config) ->
     );
     let limit = config.worker.max_alert_bytes;
     ensure!(
-        letter.reason != "too_large" || u64::try_from(letter.body.len())? <= u64::from(limit),
+        letter.reason != "too_large" || u64::try_from(letter.body.len())? <= limit,
         "{}; worker.max_alert_bytes is {limit}",
         same(&letter.detail)
     );

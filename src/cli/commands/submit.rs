@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -58,7 +58,7 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     } else {
         File::open(file).and_then(|mut file| file.read_to_end(&mut body))
     };
-    read.with_context(|| format!("cannot read {}{}", named(file), hint(file)))?;
+    read.map_err(|error| anyhow!("cannot read {}: {error}{}", named(file), hint(file)))?;
     Ok(body)
 }
 
@@ -68,7 +68,7 @@ fn hint(file: &Path) -> String {
     if !name.contains(' ') {
         return String::new();
     }
-    format!(" (a text instead of a file: echo '{}' | tarsy submit -)", name.replace('\'', "'\\''"))
+    format!("; a text instead of a file: echo '{}' | tarsy submit -", name.replace('\'', "'\\''"))
 }
 
 /// The argument itself, if it can only be meant as the text of an alert: several words that are not the name of a file
@@ -93,7 +93,7 @@ pub(super) fn check(global: &GlobalArgs, name: &str, body: &[u8], chain: Option<
     let config = load_config(global)?;
     let (bytes, limit) = (body.len(), config.worker.max_alert_bytes);
     ensure!(
-        u64::try_from(bytes)? <= u64::from(limit),
+        u64::try_from(bytes)? <= limit,
         "{name} has {bytes} bytes, and workers take at most {limit} (worker.max_alert_bytes): nothing was published"
     );
     check_chain(&config, chain)
@@ -146,7 +146,7 @@ mod tests {
         }
         assert_eq!(
             hint(Path::new("it's full.now")),
-            " (a text instead of a file: echo 'it'\\''s full.now' | tarsy submit -)"
+            "; a text instead of a file: echo 'it'\\''s full.now' | tarsy submit -"
         );
         assert_eq!(hint(Path::new("alert.jsn")), "");
     }

@@ -200,10 +200,9 @@ async fn await_owner(database: &Database, nats: Option<&Nats>, request: &mut Can
         Ok(()) => CancelAnswer::Ended,
         Err(_) => database.call(database.store.cancel_unanswered(session)).await?,
     };
-    request.state = match state_of(database, session, answer).await? {
-        CancelState::Over(status) if status == "cancelled" => CancelState::Cancelled,
-        state => state,
-    };
+    let state = state_of(database, session, answer).await?;
+    let is_cancelled = matches!(&state, CancelState::Over(status) if status == "cancelled");
+    request.state = if is_cancelled { CancelState::Cancelled } else { state };
     if answer == CancelAnswer::Cancelled
         && let Some(nats) = nats
     {

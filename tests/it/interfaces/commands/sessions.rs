@@ -38,6 +38,10 @@ async fn sessions_are_listed_by_status_age_and_words() {
         assert_eq!(listed.json().len(), found, "{filter:?}: {listed:?}");
         assert_eq!(listed.err, if found > 0 { "" } else { "no matching session\n" }, "{listed:?}");
     }
+    run(&system, &["sessions", "rerun", &session.short(), "--watch"]).await.exits(0);
+    let cut = run(&system, &["list", "-n", "1"]).await.exits(0);
+    assert_eq!((cut.out.lines().count(), cut.err.as_str()), (2, "1 of 2; --limit shows more\n"));
+    assert_eq!(run(&system, &["ls", "-n", "2"]).await.exits(0).err, "");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
