@@ -17,6 +17,11 @@ fn id() -> SessionId {
 
 /// Publishes the status of two busy workers repeatedly.
 async fn announce(system: &TestSystem) {
+    announce_as(system, "claiming", &[]).await;
+}
+
+/// Publishes the status of two workers in this state repeatedly.
+async fn announce_as(system: &TestSystem, state: &str, unavailable: &[&str]) {
     let presence = system.connect().await;
     let workers = ["w1", "w2"].map(|name| WorkerStatus {
         worker_id: WorkerId(Uuid::new_v4()),
@@ -24,9 +29,9 @@ async fn announce(system: &TestSystem) {
         version: "0".to_owned(),
         slots: 4,
         sessions: [(); 4].map(|()| id()).to_vec(),
-        state: "claiming".to_owned(),
-        unavailable: vec![],
-        state_ms: 0,
+        state: state.to_owned(),
+        unavailable: unavailable.iter().map(|service| (*service).to_owned()).collect(),
+        state_ms: 12_000,
     });
     let mut tick = tokio::time::interval(Duration::from_millis(200));
     loop {
@@ -60,6 +65,21 @@ async fn a_queued_alert_is_shown_once_with_its_position_and_the_workers() {
     assert_eq!(submitted.exits(3).err.matches(expected).count(), 1);
     let watched = watched.exits(3).err;
     assert!(watched.contains("queued: the next one of priority normal; 2 workers, 8 slots, 8 busy"), "{watched}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queued_alert_whose_workers_have_no_database_is_said_to_wait_for_it() {
+    let system = TestSystem::start(&[]).await;
+    let submit = ["submit", "disk full", "--watch", "--json", "--timeout", "8s"];
+    let (submitted, queue) = tokio::select! {
+        () = announce_as(&system, "paused", &["database"]) => unreachable!("the workers send their status forever"),
+        both = async { tokio::join!(run(&system, &submit), run(&system, &["queue", "--wait", "1s"])) } => both,
+    };
+    let submitted = submitted.exits(3);
+    let expected = "queued: the next one of priority normal; waiting: the database does not answer (since 12 s)\n";
+    assert_eq!((submitted.out.as_str(), submitted.err.matches(expected).count()), ("", 1), "{}", submitted.err);
+    let queue = queue.exits(0).out;
+    assert_eq!(queue.matches("paused: the database does not answer (since 12 s)").count(), 2, "{queue}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
