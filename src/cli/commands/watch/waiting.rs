@@ -25,10 +25,10 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(in crate::cli::commands) const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
 /// A worker whose last status is older is not running, or is cut off.
 const STATUS_LIFETIME: Duration = Duration::from_secs(11);
-/// A paused worker finishes the call in flight, so its session may still have events.
+/// A paused worker finishes the call in flight, so a session may still have events.
 const PAUSED_AFTER: Duration = Duration::from_secs(3);
 /// A session changes its owner within seconds, and the status of its new owner comes up to five seconds later.
-const OWNERLESS_AFTER: Duration = Duration::from_secs(7);
+const OWNERLESS_AFTER: Duration = Duration::from_secs(10);
 /// Messages of each queue among which the alert is searched.
 const MAX_SEARCHED: usize = 1000;
 /// Between two searches.
@@ -144,12 +144,13 @@ impl Reporter {
         if let Some(owner) = owner {
             return outage([owner]).filter(|_| silent >= PAUSED_AFTER);
         }
-        if silent < OWNERLESS_AFTER || !self.has_heard_all() {
+        if silent < PAUSED_AFTER || !self.has_heard_all() {
             return None;
         }
         self.without_owner().or_else(|| {
             let workers = messages::workers(self.count());
-            Some(waiting("ownerless", &format!("waiting: no worker has taken the investigation over yet; {workers}")))
+            let text = format!("waiting: no worker has taken the investigation over yet; {workers}");
+            (silent >= OWNERLESS_AFTER).then(|| waiting("ownerless", &text))
         })
     }
 
