@@ -68,8 +68,9 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
     if let Some(session) = &report.session {
         let took = millis(session.created_at, session.finished_at.unwrap_or(now));
         let took = format::span(Duration::from_millis(took));
-        let reason = session.stop_reason.map(|reason| format!(" ({})", status_word(reason.as_str())));
         let status = status_word(session.status.as_str());
+        let reason = session.stop_reason.map(|reason| status_word(reason.as_str())).filter(|reason| *reason != status);
+        let reason = reason.map(|reason| format!(" ({reason})"));
         let cancelling = match (session.finished_at, session.cancel_requested_at) {
             (None, Some(_)) => "; cancelling",
             (Some(_), _) | (_, None) => "",
