@@ -3,6 +3,7 @@
 mod checks;
 mod dead_letters;
 mod models;
+mod queue;
 mod sessions;
 mod timeline;
 
