@@ -33,11 +33,11 @@ WITH open AS (
   RETURNING a.alert_id
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), event_seq, lease_epoch, 'session_cancelled', 'completed',
+  SELECT session_id, clock_timestamp(), event_seq, lease_epoch, 'session_cancelled', 'failed',
          'Investigation cancelled', '{"stop_reason": "cancelled"}'::jsonb
   FROM ended
   UNION ALL
-  SELECT alert_id, clock_timestamp(), 1, 0, 'session_cancelled', 'completed', 'Cancelled before it was investigated',
+  SELECT alert_id, clock_timestamp(), 1, 0, 'session_cancelled', 'failed', 'Cancelled before it was investigated',
          '{"stop_reason": "cancelled"}'::jsonb
   FROM undecided
 )
