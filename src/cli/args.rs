@@ -203,6 +203,9 @@ pub struct WorkerArgs {
     /// The real model of the drill
     #[arg(long, value_name = "JSON", hide = true, requires = "drill")]
     pub drill_provider: Option<String>,
+    /// Counts the calls that arrive at the drill's tools
+    #[arg(long, value_name = "FILE", hide = true, requires = "drill")]
+    pub drill_calls_file: Option<PathBuf>,
 }
 
 /// Arguments of `llm-service`.
@@ -238,6 +241,9 @@ pub struct LlmServiceArgs {
     /// The pause between two pieces of a recorded answer [default: that of the recording]
     #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
     pub pace: Option<Duration>,
+    /// Answers alerts and questions without a recording with the recording `generic`, for tests
+    #[arg(long, env = "TARSY_ANSWER_UNKNOWN", hide = true)]
+    pub answer_unknown: bool,
 }
 
 const LLM_SERVICE_TOKEN: &str = "\
@@ -332,6 +338,12 @@ pub struct DrillArgs {
     /// Checks the provider's key and server, and runs nothing
     #[arg(long, hide = true, requires = "provider")]
     pub check_provider: bool,
+    /// Print the drill's configuration, for a system of your own with its tools, and run nothing
+    #[arg(long)]
+    pub print_config: bool,
+    /// The servers end with the drill: no command is named that needs them
+    #[arg(long, hide = true)]
+    pub servers_end: bool,
     #[command(flatten)]
     pub view: ViewArgs,
 }

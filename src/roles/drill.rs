@@ -64,6 +64,19 @@ pub fn find(name: &str) -> anyhow::Result<Drill> {
 /// # Errors
 /// When there is no such drill, or its configuration has a fault.
 pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::Result<Config> {
+    let mut config = system_config(name, program, model)?;
+    config.worker.lease = LEASE;
+    // A repeated drill must open a new session.
+    config.dedupe.cooldown = Duration::ZERO;
+    Ok(config)
+}
+
+/// The configuration of a system that continues after the drill: its agents and tools, with the default lease and
+/// cooldown.
+///
+/// # Errors
+/// As those of [`config`].
+pub fn system_config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::Result<Config> {
     let mut config = Config::parse(&format!("drill {name}"), find(name)?.config, &|_| None)?;
     let program = McpProgram {
         command: Template::new(program.display().to_string()),
@@ -72,9 +85,6 @@ pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::R
     };
     let server = McpServer { tool_timeout: Duration::from_secs(30), ..McpServer::new(McpTransport::Stdio(program)) };
     config.mcp_servers.insert(SERVER.to_owned(), server);
-    config.worker.lease = LEASE;
-    // A repeated drill must open a new session.
-    config.dedupe.cooldown = Duration::ZERO;
     if let Some(RealModel { name, provider }) = model {
         config.worker.session_timeout = REAL_SESSION_TIMEOUT;
         config.defaults.settings.llm_provider = Some(name.clone());
@@ -84,6 +94,14 @@ pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::R
         config.llm_providers = BTreeMap::from([(name, provider)]);
     }
     Ok(config)
+}
+
+/// Lets the tool server of a drill append each call that arrives to `file`.
+pub fn count_calls(config: &mut Config, file: &Path) {
+    let server = config.mcp_servers.get_mut(SERVER);
+    if let Some(McpTransport::Stdio(program)) = server.map(|server| &mut server.transport) {
+        program.args.extend(["--calls-file".to_owned(), file.display().to_string()].map(Template::new));
+    }
 }
 
 #[cfg(test)]

@@ -50,6 +50,8 @@ pub struct Options {
     pub gates: Option<PathBuf>,
     /// The pause between two pieces of scripted text; `None` takes the pace of the transcript.
     pub pace: Option<Duration>,
+    /// What an alert or a question without a transcript gets.
+    pub unknown: scripted::Unknown,
 }
 
 /// Where clients are served without a token and a certificate.
@@ -75,6 +77,7 @@ pub async fn run(options: Options, signals: Signals) -> anyhow::Result<()> {
         gates: Gates::new(options.gates),
         calls_file: options.calls_file,
         pace: options.pace,
+        unknown: options.unknown,
     })?;
     let settings = options.settings;
     let limits = RequestLimits {
@@ -197,6 +200,7 @@ mod tests {
             calls_file: None,
             gates: None,
             pace: None,
+            unknown: scripted::Unknown::default(),
         }
     }
 

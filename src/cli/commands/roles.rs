@@ -13,6 +13,7 @@ use crate::cli::exit::Exit;
 use crate::config::{LlmService, find, process_env};
 use crate::drill::evidence::Evidence;
 use crate::drill::gate::Gates;
+use crate::llm::service::scripted::Unknown;
 use crate::mcp::evidence_server;
 use crate::roles::connect::llm_token;
 use crate::roles::llm_service::Unauthenticated;
@@ -26,7 +27,11 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     let mut config = match &args.drill {
         Some(name) => {
             let model = args.drill_provider.as_deref().map(drill::RealModel::parse).transpose()?;
-            drill::config(name, &std::env::current_exe()?, model)?
+            let mut config = drill::config(name, &std::env::current_exe()?, model)?;
+            if let Some(file) = &args.drill_calls_file {
+                drill::count_calls(&mut config, file);
+            }
+            config
         }
         None => load_config(global)?,
     };
@@ -74,6 +79,7 @@ pub(super) async fn llm_service(global: &GlobalArgs, args: LlmServiceArgs) -> an
         calls_file: args.calls_file,
         gates: args.gates,
         pace: args.pace,
+        unknown: if args.answer_unknown { Unknown::Generic } else { Unknown::Refused },
     };
     llm_service::run(options, shutdown::on_signals(args.parent.stop_on())?).await?;
     Ok(Exit::Done)

@@ -10,6 +10,8 @@ use super::{Answer, TranscriptError, answers, read};
 pub struct Question {
     /// A question that contains this text gets the answers; upper and lower case are equal.
     pub matches: String,
+    /// The answers are only true for a report that contains this text.
+    pub report: Option<String>,
     /// Indexed as the answers of the transcript.
     pub answers: Vec<Answer>,
 }
@@ -19,12 +21,14 @@ pub struct Question {
 struct Layer {
     #[serde(rename = "match")]
     matches: String,
+    report: Option<String>,
     answers: Vec<Value>,
 }
 
 pub(super) fn read_one(path: &str, value: Value) -> Result<Question, TranscriptError> {
     let layer: Layer = read(path, value)?;
-    Ok(Question { matches: layer.matches, answers: answers(&format!("{path}.answers"), layer.answers)? })
+    let answers = answers(&format!("{path}.answers"), layer.answers)?;
+    Ok(Question { matches: layer.matches, report: layer.report, answers })
 }
 
 #[cfg(test)]
@@ -34,10 +38,9 @@ mod tests {
 
     #[test]
     fn a_transcript_has_answers_to_questions() {
-        let text =
-            "name: x\nanswers: [{chunks: [{text: a}]}]\nquestions: [{match: why, answers: [{chunks: [{text: b}]}]}]";
+        let text = "name: x\nanswers: [{chunks: [{text: a}]}]\nquestions: [{match: why, report: full, answers: [{chunks: [{text: b}]}]}]";
         let answer = Answer { chunks: vec![Chunk::Text("b".into())], ..Answer::default() };
-        let expected = Question { matches: "why".into(), answers: vec![answer] };
+        let expected = Question { matches: "why".into(), report: Some("full".into()), answers: vec![answer] };
         assert_eq!(Transcript::parse(text).unwrap().questions, [expected]);
         let fault = Transcript::parse("name: x\nanswers: [{}]\nquestions: [{match: why, answers: []}]").unwrap_err();
         assert_eq!(fault.to_string(), "transcript: questions[0].answers: needs at least one answer");

@@ -53,8 +53,28 @@ async fn run_drill(arguments: &[&str]) -> String {
     let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
     let mut drill = Tarsy::spawn("drill", &[&["drill"], arguments].concat(), &env);
     let (code, shown) = drill.finished().await;
-    assert_eq!(code, 0, "{shown}\n{}", drill.log());
+    let log = drill.log();
+    assert_eq!(code, 0, "{shown}\n{log}");
+    assert_summary(&log, arguments.contains(&"--kill"));
     shown
+}
+
+/// Asserts that the drill ends with what it measured.
+fn assert_summary(log: &str, kill: bool) {
+    let line = |what: &str| log.lines().find_map(|line| line.trim().strip_prefix(what)).map(str::trim);
+    let (killed, taken_over) = (line("killed  "), line("taken over  "));
+    assert_eq!((killed.is_some(), taken_over.is_some()), (kill, kill), "{log}");
+    if let (Some(killed), Some(taken_over)) = (killed, taken_over) {
+        let (worker, other) = if killed.contains("worker w1") { ("w1", "w2") } else { ("w2", "w1") };
+        assert!(killed.starts_with(&format!("worker {worker} with SIGKILL after event ")), "{log}");
+        assert!(taken_over.starts_with(&format!("by {other} after ")), "{log}");
+        assert!(line("sent again  ").unwrap().contains("read-only: drill."), "{log}");
+    } else {
+        let sent_again = line("sent again  ").unwrap();
+        assert!(sent_again.starts_with("0 of ") && sent_again.contains("; 0 of "), "{log}");
+    }
+    assert_eq!(line("changes  "), Some("0 calls sent that may change something"), "{log}");
+    assert!(line("timeline  ").unwrap().ends_with(" events, numbered without a gap, 1 end"), "{log}");
 }
 
 /// Asserts that the output has what every run of the drill on a full disk shows.

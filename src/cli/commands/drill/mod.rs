@@ -5,6 +5,7 @@
 
 mod provider;
 mod processes;
+mod proof;
 mod verdict;
 
 use std::time::Instant;
@@ -14,17 +15,19 @@ use serde_json::json;
 use uuid::Uuid;
 
 use self::processes::{DrillProcesses, Logging, Role};
+use self::proof::{Counters, Facts, Kill};
 use self::verdict::{Format, Investigation};
 use super::output::{json_line, note, print};
 use super::watch::follow::{Sources, Target};
 use super::{addresses, write_error};
-use crate::bus::{FINGERPRINT, NewAlert, PARENT_ID, Priority, SESSION_ID};
+use crate::bus::{FINGERPRINT, NatsCredentials, NewAlert, PARENT_ID, Priority, SESSION_ID};
 use crate::cli::args::{DrillArgs, GlobalArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::{TerminalEnv, ViewArgs};
 use crate::cli::watch::{Options, TimelineItem};
-use crate::config::Config;
+use crate::config::{Config, show};
 use crate::drill::{BUILTIN, Drill};
+use crate::engine::ports::Outbox as _;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::roles::connect::{Addresses, topology};
@@ -35,12 +38,20 @@ use crate::store::{MIGRATION_TIMEOUT, Store};
 /// The iteration in which the owner is killed. The first one is complete, so the next worker has a journal to replay.
 const KILL_IN_ITERATION: u32 = 2;
 
+/// More events than a drill has.
+const ALL_EVENTS: u32 = 1_000_000;
+
 pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<Exit> {
     if args.list {
         return list(&args.view);
     }
     let drill = drill::find(&args.name)?;
     let model = provider::resolve(global, &args)?;
+    let program = std::env::current_exe()?;
+    if args.print_config {
+        print(&[show(&drill::system_config(drill.name, &program, model)?)])?;
+        return Ok(Exit::Done);
+    }
     if let Some(model) = &model
         && let Err(not_ready) = provider::check(model, &args).await
     {
@@ -50,14 +61,14 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
     if args.check_provider {
         return Ok(Exit::Done);
     }
-    let program = std::env::current_exe()?;
     let config = drill::config(drill.name, &program, model.clone())?;
     let mut addresses = addresses(global);
     set_up(&addresses, &config, drill.name).await?;
 
     let logging = if global.log_level.is_none() { Logging::Errors } else { Logging::Inherited };
-    let mut processes = DrillProcesses::new(&program, logging);
-    let run = Run { drill: &drill, config: &config, model: model.as_ref(), args: &args };
+    let counters = Counters::new()?;
+    let mut processes = DrillProcesses::new(&program, logging, &counters);
+    let run = Run { drill: &drill, config: &config, model: model.as_ref(), args: &args, counters: &counters };
     let result = run.perform(&mut processes, &mut addresses).await;
     processes.stop().await;
     result
@@ -70,6 +81,7 @@ struct Run<'r> {
     /// The model to ask; `None` replays the recording.
     model: Option<&'r RealModel>,
     args: &'r DrillArgs,
+    counters: &'r Counters,
 }
 
 fn list(view: &ViewArgs) -> anyhow::Result<Exit> {
@@ -110,21 +122,20 @@ impl Run<'_> {
             headers: json!({SESSION_ID: session, FINGERPRINT: format!("drill {session}")}),
         };
         let published = nats.publish_alert(alert).await?;
-        let short = session.short();
-        let subject = &published.subject;
-        note(&format!("Alert {} → {subject}        follow elsewhere: tarsy watch {short}\n", self.drill.name))?;
+        note(&format!("Alert {} → {}{}\n", self.drill.name, published.subject, follow_line(addresses, session)))?;
 
         let mut seen: Vec<TimelineEvent> = Vec::new();
-        let mut kill = self.args.kill;
+        let mut is_due = self.args.kill;
+        let mut kill: Option<Kill> = None;
         let options = Options { ends_with_us: true, ..self.args.view.options(&TerminalEnv::of_process()) };
         let sources = Sources { nats, store: Some(store.into()) };
         let target = Target { session, queue: None };
         let exit = sources.show(target, options.clone(), |item| {
             if let TimelineItem::Event(event) = item {
                 seen.push(event.clone());
-                if kill && is_time_to_kill(event) {
-                    kill = false;
-                    return processes.kill_owner(&seen);
+                if is_due && is_time_to_kill(event) {
+                    is_due = false;
+                    kill = Some(Kill { worker: processes.kill_owner(&seen)?, after: event.session_seq });
                 }
             }
             Ok(())
@@ -135,6 +146,7 @@ impl Run<'_> {
             (Exit::Done, None) => judge(self.drill, &seen, self.args)?,
             (other, _) => other,
         };
+        let exit = if exit == Exit::Interrupted { exit } else { self.summary(&sources, session, kill, exit).await? };
         match &self.args.ask {
             Some(question) if exit == Exit::Done => ask(&sources, session, question, options).await,
             Some(_) | None => Ok(exit),
@@ -163,6 +175,41 @@ impl Run<'_> {
         ok("workers w1, w2", &detail, None)
     }
 
+    /// Prints what was measured, and a command for the result. An exit code of success becomes a failure if the
+    /// measurements contradict a guarantee.
+    async fn summary(
+        &self,
+        sources: &Sources,
+        session: SessionId,
+        kill: Option<Kill>,
+        exit: Exit,
+    ) -> anyhow::Result<Exit> {
+        let store = sources.store.as_ref().context("no database")?;
+        let (events, evidence) = (store.events(session, 0, ALL_EVENTS).await?, self.drill.evidence()?);
+        let tool_requests = self.counters.tool_requests()?;
+        let model_requests = if self.model.is_none() { Some(self.counters.model_requests()?) } else { None };
+        let facts = Facts {
+            events: &events,
+            evidence: &evidence,
+            kill: kill.as_ref(),
+            lease: self.config.worker.lease,
+            tool_requests: &tool_requests,
+            model_requests: model_requests.as_deref(),
+        };
+        note("")?;
+        for line in facts.lines() {
+            note(&line)?;
+        }
+        if !self.args.servers_end {
+            note(&format!("\nThe result stays in this database: tarsy sessions show {}", session.short()))?;
+        }
+        let faults = facts.faults();
+        for fault in &faults {
+            write_error(&format!("drill {}: {fault}", self.drill.name));
+        }
+        Ok(if faults.is_empty() { exit } else { Exit::Failed })
+    }
+
     /// Judges the report of a real model with the rubric of the drill.
     async fn judge_report(
         &self,
@@ -181,6 +228,18 @@ impl Run<'_> {
         }
         let format = if self.args.view.json { Format::Json } else { Format::Text };
         Investigation { drill: self.drill, model, events: &events, session: &stored }.print(format)
+    }
+}
+
+/// A command that follows the session in any shell. A line with credentials would show them, and one without them would
+/// not work, so there is none for a server with credentials.
+fn follow_line(addresses: &Addresses, session: SessionId) -> String {
+    let url = &addresses.nats_url;
+    match std::env::current_exe() {
+        Ok(program) if !url.contains('@') && addresses.nats_credentials == NatsCredentials::default() => {
+            format!("\nFollow in another terminal: NATS_URL={url} {} watch {session}", program.display())
+        }
+        _ => String::new(),
     }
 }
 

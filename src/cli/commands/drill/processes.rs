@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail, ensure};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
+use super::proof::Counters;
 use crate::cli::commands::output::note;
 use crate::investigation::timeline::TimelineEvent;
 use crate::roles::connect::{Addresses, LLM_CREDENTIALS};
@@ -40,14 +41,15 @@ pub(super) struct Role<'r> {
 pub(super) struct DrillProcesses<'p> {
     program: &'p Path,
     logging: Logging,
+    counters: &'p Counters,
     llm: Option<Child>,
     workers: Vec<(&'static str, Child)>,
 }
 
 impl<'p> DrillProcesses<'p> {
     /// No process is started yet; `program` is this binary.
-    pub(super) fn new(program: &'p Path, logging: Logging) -> Self {
-        Self { program, logging, llm: None, workers: Vec::new() }
+    pub(super) fn new(program: &'p Path, logging: Logging, counters: &'p Counters) -> Self {
+        Self { program, logging, counters, llm: None, workers: Vec::new() }
     }
 
     /// Starts the LLM service and returns its address. It may use the key and the address of `model`.
@@ -64,6 +66,7 @@ impl<'p> DrillProcesses<'p> {
                 }
             }
         }
+        command.arg("--calls-file").arg(self.counters.models());
         let mut child = command.spawn().context("llm-service")?;
         let address = ready(&mut child).await.context("llm-service")?;
         self.llm = Some(child);
@@ -81,6 +84,7 @@ impl<'p> DrillProcesses<'p> {
         if let Some(model) = drill.model {
             command.arg("--drill-provider").arg(model.written()?);
         }
+        command.arg("--drill-calls-file").arg(self.counters.tools());
         command.env("NATS_URL", &addresses.nats_url).env("TARSY_LLM_ADDR", &addresses.llm_addr);
         command.env("DATABASE_URL", addresses.database_url.as_deref().unwrap_or_default());
         let mut child = command.spawn().with_context(|| format!("worker {name}"))?;
@@ -105,8 +109,8 @@ impl<'p> DrillProcesses<'p> {
         command
     }
 
-    /// Kills the worker of the last start or resume with SIGKILL.
-    pub(super) fn kill_owner(&mut self, events: &[TimelineEvent]) -> anyhow::Result<()> {
+    /// Kills the worker of the last start or resume with SIGKILL, and returns its name.
+    pub(super) fn kill_owner(&mut self, events: &[TimelineEvent]) -> anyhow::Result<String> {
         let owner = events.iter().rev().find_map(|event| event.metadata.get("worker")?.as_str()).context("no owner")?;
         let found = self.workers.iter_mut().find(|(name, _)| *name == owner);
         let Some((name, child)) = found else {
@@ -115,7 +119,8 @@ impl<'p> DrillProcesses<'p> {
         let pid = child.id().context("the owner has ended already")?;
         child.start_kill()?;
         let clear = if std::io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "" };
-        note(&format!("{clear}         kill -9 worker {name} (pid {pid}): this is the drill, watch what happens"))
+        note(&format!("{clear}         kill -9 worker {name} (pid {pid}): this is the drill, watch what happens"))?;
+        Ok((*name).to_owned())
     }
 
     /// Ends every process, the workers first.

@@ -1,10 +1,10 @@
-//! The fallback recordings for alerts and questions without a transcript: they quote the input and say that no model
-//! was called.
+//! Alerts and questions without a transcript. The recording `generic`, which has to be configured, quotes them and says
+//! that no model was called. Without it they are errors.
 
-use crate::drill::transcript::{Answer, Chunk, Transcript, Usage};
+use crate::drill::transcript::{Answer, Chunk, Question, Transcript, Usage};
 use crate::llm::proto::ConversationMessage;
 
-/// The name by which a request selects this recording although another transcript matches.
+/// The name by which a request selects this recording, whatever it is about.
 pub(super) const NAME: &str = "generic";
 
 const USER: &str = "user";
@@ -20,14 +20,13 @@ pub(super) fn transcript<'a>(prompt: impl Iterator<Item = &'a ConversationMessag
     let prompt: String =
         prompt.filter(|message| message.role == USER).map(|message| message.content.as_str()).collect();
     let alert = fenced(&prompt).unwrap_or(prompt);
-    let quoted = lines(&alert);
-    let title = name(&alert).or_else(|| quoted.first().cloned()).unwrap_or_else(|| "an alert without text".to_owned());
+    let (title, quoted) = (title_of(&alert), lines(&alert));
     let quotes = quoted.iter().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
     let text = format!(
         "Cause: not investigated: this is a recording, no model was asked about \"{title}\".\n\
          Evidence: only the alert itself [alert]; no tool was called.\n\
          Do next: configure an LLM provider and run the alert again.\n\n\
-         The scripted backend has no transcript for this alert, so it answers every alert like this. The alert begins:\n\n\
+         The provider is configured with `transcript: generic`, which answers every alert like this. The alert begins:\n\n\
          {quotes}\n"
     );
     let thinking = format!("This is a recording. I only repeat what the alert \"{title}\" says.");
@@ -39,10 +38,34 @@ pub(super) fn answer(question: &str) -> Transcript {
     let asked = lines(question).into_iter().next().unwrap_or_else(|| "a question without text".to_owned());
     let text = format!(
         "No answer: this is a recording, no model was asked \"{asked}\".\n\n\
-         The scripted backend has no transcript for this question, so it answers every question like this. Configure an \
-         LLM provider and ask again; what was found before stands in the report of the investigation.\n"
+         The provider is configured with `transcript: generic`, which answers every question like this. Configure an LLM \
+         provider and ask again; what was found before stands in the report of the investigation.\n"
     );
     with_answer("This is a recording. I only repeat the question.".to_owned(), text)
+}
+
+/// The error for an alert that no transcript matches.
+pub(super) fn unknown_alert<'a>(prompt: impl Iterator<Item = &'a ConversationMessage>) -> String {
+    let prompt: String =
+        prompt.filter(|message| message.role == USER).map(|message| message.content.as_str()).collect();
+    let title = title_of(&fenced(&prompt).unwrap_or(prompt));
+    format!(
+        "not investigated: the model is a recording that does not know the alert \"{title}\"; it knows those of \
+         `tarsy drill --list`. Configure a model: tarsy init"
+    )
+}
+
+/// The error for a question that the transcript of its investigation does not answer.
+pub(super) fn unknown_question(question: &str, known: &[Question]) -> String {
+    let asked = lines(question).into_iter().next().unwrap_or_else(|| "a question without text".to_owned());
+    let words: Vec<String> = known.iter().map(|known| format!("\"{}\"", known.matches)).collect();
+    let known = match words.as_slice() {
+        [] => String::new(),
+        words => format!("; it knows questions with {}", words.join(" or ")),
+    };
+    format!(
+        "not answered: the model is a recording that does not know the question \"{asked}\" about this report{known}. Configure a model: tarsy init"
+    )
 }
 
 fn with_answer(thinking: String, text: String) -> Transcript {
@@ -87,6 +110,11 @@ fn fenced(prompt: &str) -> Option<String> {
     let inside: Vec<&str> =
         lines.take_while(|line| *line != fence).filter(|line| !line.starts_with(TYPE_LINE)).collect();
     Some(inside.join("\n"))
+}
+
+fn title_of(alert: &str) -> String {
+    let first = || lines(alert).into_iter().next();
+    name(alert).or_else(first).unwrap_or_else(|| "an alert without text".to_owned())
 }
 
 /// The value of `alertname`, in JSON, YAML or labels.

@@ -28,6 +28,18 @@ use crate::llm::proto::{
     ASSISTANT, ConversationMessage, ErrorInfo, GenerateRequest, LlmConfig, TRANSCRIPT_OPTION, ToolDefinition,
 };
 
+/// The answer to the alert of `helm test` (`test.alert` in the chart's values).
+const INSTALLATION_TEST: &str = "
+name: installation-test
+match: This alert was sent by helm test.
+answers:
+  - chunks:
+      - text: |-
+          Cause: nothing is wrong: this alert tests an installation.
+          Evidence: only the alert itself [alert]; a recording answers it, no model was asked.
+          Do next: nothing for this alert; configure a model if there is none.
+";
+
 /// The settings of the backend. The default replays the built-in transcripts.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -41,6 +53,18 @@ pub struct Options {
     pub calls_file: Option<PathBuf>,
     /// The pause between two pieces of text; `None` takes the pace of the transcript.
     pub pace: Option<Duration>,
+    /// What an alert or a question without a transcript gets.
+    pub unknown: Unknown,
+}
+
+/// The answer to an alert or a question without a transcript.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unknown {
+    /// An error: the investigation fails and says that no model was asked.
+    #[default]
+    Refused,
+    /// The recording `generic`, for tests of everything but its content.
+    Generic,
 }
 
 /// The backend `scripted`.
@@ -55,10 +79,9 @@ impl Scripted {
     /// # Errors
     /// When a built-in transcript cannot be parsed.
     pub fn new(mut options: Options) -> Result<Self, TranscriptError> {
-        for drill in BUILTIN {
-            for text in drill.transcripts {
-                options.transcripts.push(Transcript::parse(text)?);
-            }
+        let drills = BUILTIN.iter().flat_map(|drill| drill.transcripts).copied();
+        for text in drills.chain([INSTALLATION_TEST]) {
+            options.transcripts.push(Transcript::parse(text)?);
         }
         Ok(Self { calls: CallLog::new(options.calls_file.clone()), options })
     }
@@ -93,7 +116,7 @@ impl Scripted {
             let message = format!("prompt is too long: {tokens} tokens > {window} maximum");
             return Err(Failure { code: "context_window_exceeded", message });
         }
-        let answers = conversation(&transcript, question.as_deref());
+        let answers = conversation(&transcript, question.as_deref(), request);
         let answer = choose(answers, index, &request.tools)
             .ok_or_else(|| Failure::invalid_request(format!("transcript '{}' has no answer", transcript.name)))?;
         let fail = self.due_failure(answer, &position).await.map_err(Failure::calls_file)?;
@@ -113,14 +136,27 @@ impl Scripted {
         Ok(())
     }
 
-    /// The matching transcript, or a generic one if none matches or the matching one does not answer the question.
+    /// The transcript for this request: one that the request names, the generic one if it names that, or one that
+    /// matches. A report that only says that no model was asked would pass for an investigation, so there is none for
+    /// another alert or question.
     fn transcript(&self, request: &GenerateRequest, question: Option<&str>) -> Result<Cow<'_, Transcript>, Failure> {
-        if let Some(found) = self.pick(request).map_err(Failure::invalid_request)?
-            && question.is_none_or(|question| answers_to(found, question).is_some())
-        {
+        let generic = || Cow::Owned(question.map_or_else(|| generic::transcript(prompt(request)), generic::answer));
+        if requested_name(request) == generic::NAME {
+            return Ok(generic());
+        }
+        let found = self.pick(request).map_err(Failure::invalid_request)?;
+        let fits = |found: &Transcript| question.is_none_or(|question| answers_to(found, question, request).is_some());
+        if let Some(found) = found.filter(|found| fits(found)) {
             return Ok(Cow::Borrowed(found));
         }
-        Ok(Cow::Owned(question.map_or_else(|| generic::transcript(prompt(request)), generic::answer)))
+        if self.options.unknown == Unknown::Generic {
+            return Ok(generic());
+        }
+        let known = found.map(|found| found.questions.as_slice()).unwrap_or_default();
+        Err(Failure::invalid_request(match question {
+            Some(question) => generic::unknown_question(question, known),
+            None => generic::unknown_alert(prompt(request)),
+        }))
     }
 
     /// The recorded error, if this call is among the first calls that get it.
@@ -145,14 +181,11 @@ impl Scripted {
 
     /// The transcript that the request names, or whose `match` is part of the prompt.
     fn pick(&self, request: &GenerateRequest) -> Result<Option<&Transcript>, String> {
-        let option = request.llm_config.as_ref().and_then(|config| config.options.get(TRANSCRIPT_OPTION));
-        let Some(name) = option.filter(|name| !name.is_empty()) else {
+        let name = requested_name(request);
+        if name.is_empty() {
             return Ok(self.first(request, |transcript| has_match(transcript, prompt(request))));
-        };
-        if name == generic::NAME {
-            return Ok(None);
         }
-        let found = self.first(request, |transcript| transcript.name == *name);
+        let found = self.first(request, |transcript| transcript.name == name);
         found.map(Some).ok_or_else(|| self.no_transcript(name))
     }
 
@@ -188,16 +221,25 @@ fn has_match<'a>(transcript: &Transcript, mut prompt: impl Iterator<Item = &'a C
     transcript.matches.as_ref().is_some_and(|text| prompt.any(|message| message.content.contains(text)))
 }
 
-/// The recorded answers to a follow-up question.
-fn answers_to<'a>(transcript: &'a Transcript, question: &str) -> Option<&'a [Answer]> {
+/// The transcript that a request names; empty if it names none.
+fn requested_name(request: &GenerateRequest) -> &str {
+    let option = request.llm_config.as_ref().and_then(|config| config.options.get(TRANSCRIPT_OPTION));
+    option.map(String::as_str).unwrap_or_default()
+}
+
+/// The recorded answers to a follow-up question about the report of the request.
+fn answers_to<'a>(transcript: &'a Transcript, question: &str, request: &GenerateRequest) -> Option<&'a [Answer]> {
     let question = question.to_lowercase();
-    let found = transcript.questions.iter().find(|known| question.contains(&known.matches.to_lowercase()));
+    let is_in_prompt = |part: &String| prompt(request).any(|message| message.content.contains(part));
+    let found = transcript.questions.iter().find(|known| {
+        question.contains(&known.matches.to_lowercase()) && known.report.as_ref().is_none_or(is_in_prompt)
+    });
     found.map(|known| known.answers.as_slice())
 }
 
 /// The recorded answers of the conversation that a request belongs to.
-fn conversation<'a>(transcript: &'a Transcript, question: Option<&str>) -> &'a [Answer] {
-    question.and_then(|question| answers_to(transcript, question)).unwrap_or(&transcript.answers)
+fn conversation<'a>(transcript: &'a Transcript, question: Option<&str>, request: &GenerateRequest) -> &'a [Answer] {
+    question.and_then(|question| answers_to(transcript, question, request)).unwrap_or(&transcript.answers)
 }
 
 /// The answer at `index`, or the last one after the end. If the answer calls tools and the request offers none, its

@@ -98,17 +98,41 @@ async fn without_tools_the_answer_is_the_recorded_conclusion_or_else_the_last_an
 }
 
 #[tokio::test]
-async fn an_alert_without_a_transcript_is_named_in_an_answer_marked_as_a_recording() {
+async fn an_alert_without_a_transcript_is_an_error_unless_the_generic_one_is_named() {
     let server = Server::start(unpaced());
     let body = include_str!("../../../fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
     for (prompt, title) in [(body, "TargetDown"), ("disk is full on a1\n/var 100 %", "disk is full on a1")] {
-        let answer = ask(&server.client(), &request("", prompt)).await.unwrap();
+        let (code, message, _) = failed(ask(&server.client(), &request("", prompt)).await);
+        let expected = format!(
+            "not investigated: the model is a recording that does not know the alert \"{title}\"; it knows those of \
+             `tarsy drill --list`. Configure a model: tarsy init"
+        );
+        assert_eq!((code.as_str(), message), ("invalid_request", expected));
+
+        let answer = ask(&server.client(), &request("generic", prompt)).await.unwrap();
         let mut lines = answer.text.lines();
         let cause = format!("Cause: not investigated: this is a recording, no model was asked about \"{title}\".");
         assert_eq!(lines.next(), Some(cause.as_str()));
         assert!(lines.next().unwrap().starts_with("Evidence: "));
         assert!(lines.next().unwrap().starts_with("Do next: "));
         assert_eq!((answer.calls, answer.finish.as_str()), (Vec::new(), "stop"));
+    }
+}
+
+#[tokio::test]
+async fn a_recorded_answer_is_given_for_the_report_that_it_is_about_only() {
+    let text = "  - {chunks: [{text: full}]}\nquestions:\n  - {match: why, report: a leak, answers: [{chunks: [{text: it leaks}]}]}\n";
+    let server = Server::start(script(text));
+    let prompt = |report: &str, question: &str| format!("{report}\n\n```question\n{question}\n```\n");
+    let answer = ask(&server.client(), &request("test", &prompt("Cause: a leak", "Why?"))).await.unwrap();
+    assert_eq!(answer.text, "it leaks");
+    for (report, question) in [("Cause: not established", "Why?"), ("Cause: a leak", "Who?")] {
+        let (code, message, _) = failed(ask(&server.client(), &request("test", &prompt(report, question))).await);
+        let expected = format!(
+            "not answered: the model is a recording that does not know the question \"{question}\" about this report; \
+             it knows questions with \"why\". Configure a model: tarsy init"
+        );
+        assert_eq!((code.as_str(), message), ("invalid_request", expected));
     }
 }
 
@@ -122,7 +146,8 @@ async fn a_transcript_is_selected_by_name_first_and_then_by_text_of_the_prompt()
     // A later message that contains the text of a transcript does not change the transcript.
     let mut later = continued(request("", "another alert"), &generic);
     later.messages.push(super::harness::message(tarsy::investigation::execution::entry::Role::User, OOM_PROMPT));
-    assert!(ask(&client, &later).await.unwrap().text.contains("this is a recording"));
+    let (_, message, _) = failed(ask(&client, &later).await);
+    assert!(message.contains("does not know the alert \"another alert\""), "{message}");
     let (code, message, _) = failed(ask(&client, &request("nosuch", "x")).await);
     assert_eq!(
         (code.as_str(), message.as_str()),

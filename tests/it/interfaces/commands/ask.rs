@@ -166,6 +166,21 @@ async fn a_secret_in_a_question_reaches_neither_the_store_nor_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recording_that_does_not_know_an_alert_or_a_question_completes_nothing() {
+    let mut system = TestSystem::start(&[]).await;
+    system.replace_llm_service(&["--pace", "0ms"], &[("TARSY_ANSWER_UNKNOWN", "false")]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = investigated(&system).await;
+    let asked = run(&system, &["ask", &session.short(), "Who did it?"]).await.exits(1);
+    assert!(asked.out.contains("not answered: the model is a recording"), "{asked:?}");
+    let file = system.file("alert.txt");
+    std::fs::write(&file, "disk 94 % full on db-3").unwrap();
+    let submitted = run(&system, &["submit", file.to_str().unwrap(), "--watch"]).await.exits(1);
+    assert!(submitted.out.contains("not investigated: the model is a recording"), "{submitted:?}");
+    assert!(!submitted.out.contains("completed") && !submitted.out.contains("final analysis"), "{submitted:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invalid_question_is_refused_before_it_is_published() {
     let mut system = TestSystem::start(&["answer-1-start"]).await;
     let (_worker, _) = system.worker("w1").await;
