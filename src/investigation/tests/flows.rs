@@ -207,6 +207,13 @@ fn a_native_conversation_has_one_tool_message_per_call_in_order() {
 }
 
 #[test]
+fn a_call_whose_id_an_earlier_answer_has_gets_a_new_one() {
+    let simulation = Simulation::new(NATIVE, 9, vec![calls(&["k8s.get"]), calls(&["k8s.restart"])]);
+    let ids: Vec<_> = conversation(&simulation).into_iter().flat_map(|(_, ids, _)| ids).collect();
+    assert_eq!(ids, ["same", "same", "call-2-1", "call-2-1"]);
+}
+
+#[test]
 fn an_empty_answer_and_the_third_same_call_get_feedback() {
     let shown = |strategy, turns| {
         let rows = conversation(&Simulation::new(strategy, 9, turns));

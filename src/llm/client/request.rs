@@ -110,6 +110,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::investigation::execution::entry::Role;
     use crate::investigation::ids::{ExecutionId, SessionId};
     use crate::investigation::plan::{NativeTool, NativeToolsMode, ThinkingLevel};
 
@@ -166,6 +167,27 @@ mod tests {
         assert_eq!(request.max_output_tokens, 8_192);
         let thinking = proto::ThinkingConfig { level: text("medium"), ..proto::ThinkingConfig::default() };
         assert_eq!(request.thinking, Some(thinking));
+    }
+
+    #[test]
+    fn a_message_keeps_the_failure_of_a_call_and_the_state_of_the_provider() {
+        let state = ProviderData {
+            provider: "google".to_owned(),
+            model: "m".to_owned(),
+            format: "f".to_owned(),
+            payload: vec![1, 2],
+        };
+        let sent = message(&Message {
+            role: Role::Tool,
+            content: "refused".to_owned(),
+            tool_calls: Vec::new(),
+            tool_call_id: Some("c1".to_owned()),
+            tool_name: Some("k8s.get".to_owned()),
+            is_error: true,
+            provider_data: Some(Box::new(state)),
+        });
+        let kept = sent.provider_data.as_ref().map(|data| (data.provider.as_str(), data.payload.to_vec()));
+        assert_eq!((sent.is_error, kept), (true, Some(("google", vec![1, 2]))));
     }
 
     #[test]
