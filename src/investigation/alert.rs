@@ -23,9 +23,22 @@ pub struct Alert {
     /// A hash for each firing alert of a group. A cooldown covers only an alert all of whose members belonged to the
     /// investigated one. Empty when no alert fires, and for a question.
     pub members: Vec<Uuid>,
+    /// A report about each alert in it. Empty for a question, and for an alert that was read back from the store.
+    #[serde(skip)]
+    pub reports: Vec<MemberReport>,
     /// A page with instructions for this alert.
     pub runbook_url: Option<String>,
     /// The text that the investigation sees, cleaned and masked.
+    pub text: String,
+}
+
+/// One alert of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberReport {
+    /// Its hash among [`Alert::members`].
+    pub member: Uuid,
+    pub status: AlertStatus,
+    /// One clean and masked line.
     pub text: String,
 }
 
@@ -78,6 +91,14 @@ pub enum AlertStatus {
 }
 
 impl AlertStatus {
+    /// The word in the store and in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Firing => "firing",
+            Self::Resolved => "resolved",
+        }
+    }
+
     /// The status of a producer's word: `resolved` in any case, otherwise firing.
     pub fn of_word(word: &str) -> Self {
         if word.eq_ignore_ascii_case("resolved") { Self::Resolved } else { Self::Firing }

@@ -35,6 +35,8 @@ pub struct SessionRecord {
     pub plan: Plan,
     /// Number of the last committed step, 0 before the first.
     pub step: u32,
+    /// Number of the last update of its alert, 0 before the first.
+    pub updates: u32,
     /// In order of their numbers.
     pub stages: Vec<StageRecord>,
     /// Detected losses of commits, in order.

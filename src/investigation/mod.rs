@@ -9,6 +9,7 @@
 pub mod ids;
 pub mod trace_context;
 pub mod alert;
+pub mod alert_update;
 pub mod visible;
 pub mod intake;
 pub mod mask;

@@ -32,6 +32,7 @@ const RUNBOOK_PAGE: &str = include_str!("prompts/runbook_page.md");
 const RUNBOOK_FAILED: &str = include_str!("prompts/runbook_failed.md");
 const RUNBOOK_CLAIMED: &str = include_str!("prompts/runbook_claimed.md");
 const RUNBOOK_TO_NAME: &str = include_str!("prompts/runbook_to_name.md");
+const ALERT_UPDATE: &str = include_str!("prompts/alert_update.md");
 const CONCLUDE: &str = include_str!("prompts/conclude.md");
 const REACT_CONCLUDE: &str = include_str!("prompts/react_conclude.md");
 
@@ -106,6 +107,11 @@ pub fn prompts(briefing: &Briefing<'_>, alert: &Alert) -> Prompts {
         user: user(&texts, alert, briefing),
         conclusion: texts.conclusion.trim().to_owned(),
     }
+}
+
+/// The message about a change of the alert during the investigation.
+pub fn alert_update(report: &str) -> String {
+    render(ALERT_UPDATE, &[("fence", &fence_around(&[report])), ("report", report)])
 }
 
 /// Adds the findings of the stage before to the first user message.

@@ -140,6 +140,7 @@ pub(crate) fn alert(alert_type: &str) -> Alert {
         status: AlertStatus::Firing,
         fingerprint: "f".to_owned(),
         members: Vec::new(),
+        reports: Vec::new(),
         runbook_url: None,
         text: "5xx".to_owned(),
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::bus::StoredDeadLetter;
-use crate::investigation::alert::Alert;
+use crate::investigation::alert::{Alert, MemberReport};
 use crate::investigation::intake::{Hints, IntakeError, hashed, normalise};
 use crate::investigation::mask::{HIDDEN, Mask};
 
@@ -20,7 +20,17 @@ pub fn alert(mask: &Mask, body: &[u8], hints: &Hints) -> Result<Alert, IntakeErr
     let written = normalise(body, hints)?;
     let shown = normalise(&masked_body(mask, body), hints);
     let shown = shown.unwrap_or_else(|_| Alert { text: HIDDEN.to_owned(), ..written.clone() });
-    Ok(texts(mask, Alert { fingerprint: written.fingerprint, members: written.members, ..shown }))
+    let reports = masked_reports(written.reports, &shown.reports);
+    let Alert { fingerprint, members, .. } = written;
+    Ok(texts(mask, Alert { fingerprint, members, reports, ..shown }))
+}
+
+/// The reports of the body as it was written, with the texts of the masked body.
+fn masked_reports(written: Vec<MemberReport>, shown: &[MemberReport]) -> Vec<MemberReport> {
+    let is_same = written.len() == shown.len();
+    let texts = shown.iter().map(|report| report.text.clone()).filter(|_| is_same);
+    let texts = texts.chain(std::iter::repeat(HIDDEN.to_owned()));
+    written.into_iter().zip(texts).map(|(report, text)| MemberReport { text, ..report }).collect()
 }
 
 /// Masks each text of an alert.
@@ -31,11 +41,14 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
         Cow::Owned(masked) if masked == alert.fingerprint => masked,
         Cow::Owned(_) => hashed(&alert.fingerprint),
     };
+    let masked = |report: MemberReport| MemberReport { text: text(report.text), ..report };
+    let reports = alert.reports.into_iter().map(masked).collect();
     Alert {
         title: text(alert.title),
         text: text(alert.text),
         alert_type: text(alert.alert_type),
         runbook_url: alert.runbook_url.map(text),
+        reports,
         fingerprint,
         ..alert
     }

@@ -47,6 +47,7 @@ operations! {
     Open "open",
     Join "join",
     Waited "waited",
+    AlertUpdates "alert_updates",
     GiveUp "give_up",
     Claim "claim",
     Renew "renew",

@@ -20,9 +20,10 @@ use super::error::Error;
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
 /// The rights that a worker needs on each table. A worker that prunes also needs DELETE.
-const RIGHTS: [(&str, &str); 14] = [
+const RIGHTS: [(&str, &str); 15] = [
     ("agent_executions", "SELECT INSERT UPDATE"),
     ("alert_sessions", "SELECT INSERT UPDATE"),
+    ("alert_updates", "SELECT INSERT"),
     ("alerts", "SELECT INSERT UPDATE"),
     ("entries", "SELECT INSERT UPDATE"),
     ("event_key", "SELECT"),

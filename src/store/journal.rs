@@ -4,9 +4,10 @@ use diesel::pg::PgConnection;
 use uuid::Uuid;
 
 use crate::engine::ports::{
-    Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep, StoreError, StoredResult,
-    Timeline,
+    Appended, Checkpoint, Journal, Lease, RecordedAttempts, SessionEnd, SessionRecord, SessionStep, StoreError,
+    StoredResult, Timeline,
 };
+use crate::investigation::alert_update::NumberedUpdate;
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
@@ -15,7 +16,7 @@ use super::call::Operation;
 use super::connect::Store;
 use super::fence::counted;
 use super::reads::attempts::ReadAttempts;
-use super::reads::{record, result};
+use super::reads::{alert_updates, record, result};
 use super::writes::checkpoint::Append;
 use super::writes::finish::Finish;
 use super::writes::recover::{self, Loss};
@@ -47,7 +48,12 @@ impl Journal for Store {
         Ok(self.run(Operation::Result, move |connection| result::result(connection, session, timeline, event)).await?)
     }
 
-    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {
+    async fn alert_updates(&self, session: SessionId, after: u32) -> Result<Vec<NumberedUpdate>, StoreError> {
+        let rows = self.run(Operation::AlertUpdates, move |connection| alert_updates::read(connection, session, after));
+        alert_updates::decoded(rows.await?)
+    }
+
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
         let write = Append::new(lease, checkpoint)?;
         counted("checkpoint", self.run(Operation::Checkpoint, move |connection| write.write(connection)).await?)
     }

@@ -32,8 +32,8 @@ pub use fit::{DatabaseFit, database_fit};
 pub use migrate::{MIGRATION_TIMEOUT, Migrated, migrate};
 pub use reads::list::{MAX_COUNTED, SessionFilter, SessionLine};
 pub use reads::report::{
-    AlertReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport, StageReport, Tokens,
-    ToolCallReport,
+    AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport,
+    StageReport, Tokens, ToolCallReport,
 };
 pub use reads::resolve::IdMatch;
 pub use rows::words::DispositionKind;

@@ -54,6 +54,22 @@ diesel::table! {
         resolved_alerts -> Int4,
         traceparent -> Nullable<Text>,
         release_reason -> Nullable<Text>,
+        updates -> Int4,
+        covered_updates -> Int4,
+    }
+}
+
+diesel::table! {
+    alert_updates (session_id, update_no) {
+        session_id -> Uuid,
+        update_no -> Int4,
+        alert_id -> Uuid,
+        created_at -> Timestamptz,
+        firing -> Array<Nullable<Uuid>>,
+        resolved -> Array<Nullable<Uuid>>,
+        severity -> Text,
+        status -> Text,
+        report -> Jsonb,
     }
 }
 
@@ -222,6 +238,7 @@ diesel::table! {
 diesel::allow_tables_to_appear_in_same_query!(
     agent_executions,
     alert_sessions,
+    alert_updates,
     alerts,
     entries,
     event_key,

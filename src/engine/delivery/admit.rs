@@ -22,6 +22,7 @@ use crate::engine::ports::{
 use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
+use crate::investigation::alert_update::Change;
 use crate::investigation::ids::SessionId;
 
 /// Until the session of the fingerprint that is being cancelled has ended.
@@ -274,6 +275,16 @@ impl<W: World> Shared<W> {
             Opened::Joined(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);
                 tracing::info!(session_id = %id, %target, "alert joined an open session");
+                self.ports.feed.notify(target);
+                Admission::Placed
+            }
+            Opened::Updated { session: target, changes } => {
+                metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);
+                for change in &changes {
+                    metrics::counter!("tarsy_alert_updates_total", "change" => change.as_str()).increment(1);
+                }
+                let changes = changes.into_iter().map(Change::as_str).collect::<Vec<_>>().join(", ");
+                tracing::info!(session_id = %id, %target, changes, "alert joined an open session and changes it");
                 self.ports.feed.notify(target);
                 Admission::Placed
             }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::dead_letter::DeadReason;
 use super::model::ProviderFailure;
+use crate::investigation::alert_update::NumberedUpdate;
 pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord};
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, StopReason, ToolCall};
@@ -96,14 +97,16 @@ pub trait Journal: Send + Sync + 'static {
         event: u32,
     ) -> impl Future<Output = Result<Option<StoredResult>, StoreError>> + Send;
 
-    /// Appends one checkpoint, all of it or nothing. Returns for each entry the number of the event generated from it
-    /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)). Sending the same
-    /// checkpoint again returns the same numbers.
-    fn append(
+    /// The updates of the session's alert after this number, in order.
+    fn alert_updates(
         &self,
-        lease: Lease,
-        checkpoint: Checkpoint,
-    ) -> impl Future<Output = Result<Vec<Option<u32>>, StoreError>> + Send;
+        session: SessionId,
+        after: u32,
+    ) -> impl Future<Output = Result<Vec<NumberedUpdate>, StoreError>> + Send;
+
+    /// Appends one checkpoint, all of it or nothing. Sending the same checkpoint again returns the same event numbers.
+    fn append(&self, lease: Lease, checkpoint: Checkpoint)
+    -> impl Future<Output = Result<Appended, StoreError>> + Send;
 
     /// One transition of the session itself (a stage begins or ends): all of it or nothing.
     fn step(&self, lease: Lease, step: SessionStep) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -115,6 +118,16 @@ pub trait Journal: Send + Sync + 'static {
     /// Needs no lease: a call that is kept twice, or although its start is committed, changes nothing.
     fn remember(&self, session: SessionId, calls: Vec<LostCall>)
     -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+/// A committed checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// For each entry the number of the event generated from it
+    /// ([`event_of_each_entry`](crate::investigation::execution::event_refs::event_of_each_entry)).
+    pub events: Vec<Option<u32>>,
+    /// The number of the last update of the session's alert.
+    pub updates: u32,
 }
 
 /// Everything one checkpoint writes.
@@ -266,6 +279,8 @@ pub struct SessionEnd {
     pub status: RunStatus,
     /// Goes into the last event's metadata.
     pub reason: StopReason,
+    /// The last update of the alert that the analysis knew; it covers no later one.
+    pub covered_updates: u32,
     /// The analysis.
     pub final_analysis: Option<String>,
     /// Cause, evidence and next step; also the event before the last one.

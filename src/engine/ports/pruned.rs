@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 /// The tables that rows are deleted from.
-pub const PRUNED_TABLES: [&str; 10] = [
+pub const PRUNED_TABLES: [&str; 11] = [
     "alerts",
     "alert_sessions",
+    "alert_updates",
     "session_plans",
     "session_recoveries",
     "stages",

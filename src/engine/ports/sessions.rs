@@ -13,6 +13,7 @@ use super::settlement::SettlementStatus;
 use super::sweep::{Sweep, Swept};
 use crate::config::Retention;
 use crate::investigation::alert::Alert;
+use crate::investigation::alert_update::Change;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Plan;
 use crate::investigation::timeline::EventDraft;
@@ -92,6 +93,8 @@ pub enum Opened {
     Session(Claimed),
     /// Linked to this open session.
     Joined(SessionId),
+    /// Linked to this open session, which did not know all of what the alert reports.
+    Updated { session: SessionId, changes: Vec<Change> },
     /// Covered by this session, which completed less than the cooldown ago.
     CoveredByCooldown(SessionId),
     /// The open session of this fingerprint is being cancelled: alerts cannot join it, and no new session may open yet.
@@ -143,6 +146,8 @@ pub enum Renewal {
     Renewed {
         /// The session's last event number: grows by joins.
         last_seq: u32,
+        /// The number of the last update of its alert.
+        updates: u32,
         /// A person has asked to cancel the session.
         cancel_requested: bool,
     },

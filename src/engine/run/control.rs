@@ -4,7 +4,7 @@
 //! The background tasks and the dispatcher write to it. The loops of the run check it before every effect.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -110,6 +110,7 @@ pub struct Control {
     steps: Arc<Mutex<Steps>>,
     progressed: Arc<AtomicBool>,
     resumed_after_death: Arc<AtomicBool>,
+    updates: Arc<AtomicU32>,
     span: Span,
 }
 
@@ -127,6 +128,7 @@ impl Control {
             steps: Arc::default(),
             progressed: Arc::default(),
             resumed_after_death: Arc::default(),
+            updates: Arc::default(),
             span: Span::current(),
         }
     }
@@ -169,6 +171,16 @@ impl Control {
     /// Whether a checkpoint was committed in this run.
     pub fn has_progressed(&self) -> bool {
         self.progressed.load(Ordering::Relaxed)
+    }
+
+    /// The store has this many updates of the session's alert.
+    pub fn has_updates(&self, count: u32) {
+        self.updates.fetch_max(count, Ordering::Relaxed);
+    }
+
+    /// The number of the last known update of the session's alert.
+    pub fn updates(&self) -> u32 {
+        self.updates.load(Ordering::Relaxed)
     }
 
     /// An earlier owner of the session died at the present checkpoint.

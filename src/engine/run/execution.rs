@@ -1,6 +1,7 @@
 //! The loop of one execution, the same for every strategy: decide, perform, append, apply.
 
 mod attempts;
+mod alert_updates;
 mod commit;
 mod iteration;
 mod summaries;
@@ -114,6 +115,9 @@ impl<W: World> Execution<W> {
                 continue;
             }
             let decision = decide(&self.state);
+            if alert_updates::is_before_call(&decision) && self.append_updates().await? {
+                continue;
+            }
             // An iteration is over when the next decision belongs to no answer.
             if matches!(decision, Decision::Done(_) | Decision::CallModel(_)) {
                 self.end_iteration();
@@ -136,6 +140,7 @@ impl<W: World> Execution<W> {
             if self.control.pause(delay).await?.is_none() {
                 return Ok(());
             }
+            self.append_updates().await?;
         }
         self.control.permit()?;
         self.iteration = Iteration::begun(&self.state, call.provider);

@@ -52,6 +52,7 @@ impl<W: World> LeasedSession<W> {
                 let newer = format!("plan version {version} is newer than {FORMAT_VERSION}");
                 return Err(ReleaseReason::Incompatible(newer).into());
             }
+            self.control.has_updates(record.updates);
             match chain::next(&record) {
                 Next::Begin(stage_no) => self.begin_stage(&record, stage_no).await?,
                 Next::Run(open) => self.run_stage(&record, open).await?,
@@ -151,6 +152,7 @@ impl<W: World> LeasedSession<W> {
             at: now(),
             event: status.end_event(content, metadata),
             dead_letter: None,
+            covered_updates: totals.covered_updates.unwrap_or_default(),
         };
         commit_end(&self.ports, self.lease, end).await?;
         Ok(SessionEnded { status, reason, iterations: Some(totals.iterations) })
@@ -168,6 +170,10 @@ impl<W: World> LeasedSession<W> {
                 totals.iterations += state.iteration();
                 totals.tool_calls += state.tool_calls();
                 totals.usage = totals.usage.plus(state.usage());
+                if run.status == RunStatus::Completed && record.stages.last() == Some(stage) {
+                    let answered = state.answered_updates();
+                    totals.covered_updates = Some(totals.covered_updates.map_or(answered, |least| least.min(answered)));
+                }
                 if deciding == Some(run.execution_id) {
                     totals.reason = state.ended().map(reason_of);
                 }
@@ -183,6 +189,8 @@ struct Totals {
     tool_calls: u32,
     usage: Usage,
     reason: Option<StopReason>,
+    /// The last update that every analysis of the last stage knew; `None` without an analysis.
+    covered_updates: Option<u32>,
 }
 
 /// Ends a session whose chain must not go on.
@@ -202,6 +210,7 @@ pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) 
         at: now(),
         event: status.end_event(content, json!({"stop_reason": reason.as_str()})),
         dead_letter: (reason == StopReason::AttemptsExhausted).then_some(DeadReason::AttemptsExhausted),
+        covered_updates: 0,
     };
     commit_end(ports, lease, end).await?;
     Ok(SessionEnded { status, reason, iterations: None })

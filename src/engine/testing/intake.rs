@@ -42,6 +42,7 @@ impl Intake for FakeIntake {
             status: AlertStatus::Firing,
             fingerprint: "f".to_owned(),
             members: Vec::new(),
+            reports: Vec::new(),
             runbook_url: None,
             text,
         };

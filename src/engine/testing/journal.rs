@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::lock;
 use crate::engine::ports::*;
+use crate::investigation::alert_update::{AlertUpdate, NumberedUpdate};
 use crate::investigation::execution::entry::Entry;
 use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use crate::investigation::execution::recovery::{LostCall, Recovery};
@@ -37,12 +38,21 @@ pub(in crate::engine) struct Disk {
     pub(in crate::engine) events: Vec<EventDraft>,
     pub(in crate::engine) model_calls: Vec<ModelCallRecord>,
     pub(in crate::engine) tool_calls: Vec<ToolCallRecord>,
+    pub(in crate::engine) updates: Vec<AlertUpdate>,
+    /// The updates are committed before the write with this number.
+    pub(in crate::engine) updates_from: u32,
     pub(in crate::engine) end: Option<SessionEnd>,
     /// Iteration, attempt and epoch of the checkpoints with events, per execution.
     pub(in crate::engine) shown: BTreeMap<ExecutionId, Vec<(u32, u32, u32)>>,
     pub(in crate::engine) epoch: u32,
     pub(in crate::engine) writes: u32,
     pub(in crate::engine) death: Death,
+}
+
+impl Disk {
+    fn updates(&self) -> u32 {
+        if self.writes < self.updates_from { 0 } else { u32::try_from(self.updates.len()).unwrap() }
+    }
 }
 
 impl FakeJournal {
@@ -77,7 +87,8 @@ impl FakeJournal {
 
 impl Journal for FakeJournal {
     async fn load(&self, _session: SessionId) -> Result<SessionRecord, StoreError> {
-        Ok(lock(&self.disk).record.clone())
+        let disk = lock(&self.disk);
+        Ok(SessionRecord { updates: disk.updates(), ..disk.record.clone() })
     }
 
     async fn entries(&self, _session: SessionId, execution: ExecutionId) -> Result<Vec<RecordedEntry>, StoreError> {
@@ -108,7 +119,13 @@ impl Journal for FakeJournal {
         Ok(record.map(|record| StoredResult { tool: record.call.tool.clone(), text: record.result.clone() }))
     }
 
-    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Vec<Option<u32>>, StoreError> {
+    async fn alert_updates(&self, _session: SessionId, after: u32) -> Result<Vec<NumberedUpdate>, StoreError> {
+        let updates = lock(&self.disk).updates.clone();
+        let numbered = (1_u32..).zip(updates).map(|(number, update)| NumberedUpdate { number, update });
+        Ok(numbered.filter(|numbered| numbered.number > after).collect())
+    }
+
+    async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
         self.write(lease, |disk| {
             for run in disk.record.stages.iter_mut().flat_map(|stage| stage.executions.iter_mut()) {
                 if run.execution_id == checkpoint.execution_id {
@@ -136,7 +153,7 @@ impl Journal for FakeJournal {
             disk.events.extend(checkpoint.events);
             disk.model_calls.extend(checkpoint.model_calls);
             disk.tool_calls.extend(checkpoint.tool_calls);
-            numbers
+            Appended { events: numbers, updates: disk.updates() }
         })
         .await
     }

@@ -54,14 +54,21 @@ pub(super) struct Scene {
 impl Scene {
     pub(super) fn new(strategy: Strategy, max_iterations: u32, turns: Vec<Turn>) -> Self {
         let session = SessionId(Uuid::from_u128(7));
-        let record =
-            SessionRecord { plan: plan(strategy, max_iterations), step: 0, stages: vec![], recoveries: vec![] };
+        let record = SessionRecord {
+            plan: plan(strategy, max_iterations),
+            step: 0,
+            updates: 0,
+            stages: vec![],
+            recoveries: vec![],
+        };
         let disk = Disk {
             record,
             entries: BTreeMap::new(),
             events: vec![],
             model_calls: vec![],
             tool_calls: vec![],
+            updates: vec![],
+            updates_from: 0,
             end: None,
             shown: BTreeMap::new(),
             epoch: 1,

@@ -56,7 +56,7 @@ impl FakeSessions {
             claim_takes: Mutex::default(),
             cancel_outcome: Mutex::new(CancelOutcome::Requested),
             released: Mutex::new(Ok(())),
-            renewal: Mutex::new(Some(Renewal::Renewed { last_seq: 1, cancel_requested: false })),
+            renewal: Mutex::new(Some(Renewal::Renewed { last_seq: 1, updates: 0, cancel_requested: false })),
             renewal_of_one: Mutex::new(Renewal::Locked),
             renewed: Mutex::default(),
             standing,

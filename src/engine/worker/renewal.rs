@@ -135,8 +135,9 @@ impl<W: World> LeaseRenewal<W> {
     /// Applies an answer to its run. Returns whether the message gets a heartbeat.
     fn apply(&self, run: &Run<W>, answer: Renewal, asked_at: Instant) -> bool {
         match answer {
-            Renewal::Renewed { cancel_requested, last_seq: _ } => {
+            Renewal::Renewed { cancel_requested, updates, last_seq: _ } => {
                 run.control.renewed(asked_at);
+                run.control.has_updates(updates);
                 if cancel_requested {
                     run.control.cancel();
                 }

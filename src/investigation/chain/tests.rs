@@ -24,7 +24,7 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
     };
     let stages = stages.iter().enumerate().map(stage).collect();
     let plan = Plan { version: FORMAT_VERSION, chain: "c".to_owned(), stages, unavailable_servers: vec![] };
-    SessionRecord { plan, step: 0, stages: vec![], recoveries: vec![] }
+    SessionRecord { plan, step: 0, updates: 0, stages: vec![], recoveries: vec![] }
 }
 
 fn index(number: u32) -> usize {

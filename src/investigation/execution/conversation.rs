@@ -8,6 +8,7 @@ use super::event_refs::heading;
 use super::results::{framed, indented, numbered};
 use super::summaries;
 use crate::investigation::plan::ResultForm;
+use crate::investigation::prompt::alert_update;
 
 /// One message of the conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +129,7 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
     match entry {
         Entry::Prompt { role, content } => Some(Message::text(*role, content)),
         Entry::Feedback { content } => Some(Message::text(Role::User, content)),
+        Entry::AlertUpdated(updated) => Some(Message::text(Role::User, &alert_update(&updated.content))),
         Entry::Answer(answer) => {
             // A call of the `ReAct` format is in the text and is no structured call.
             let tool_calls = if answer.reading.is_some() { Vec::new() } else { answer.calls.clone() };

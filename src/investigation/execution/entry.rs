@@ -3,6 +3,7 @@
 //! An entry with a role is a message of the conversation with the model; an entry without one is a fact that decisions
 //! depend on.
 
+mod alert_updated;
 mod summary;
 mod usage;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::investigation::native::{CodePart, Grounding};
 use crate::investigation::react::ReplyKind;
 
+pub use alert_updated::AlertUpdated;
 pub use summary::Summary;
 pub use usage::Usage;
 
@@ -34,6 +36,8 @@ pub enum Entry {
     Observation(ToolResult),
     /// A message of the loop to the model.
     Feedback { content: String },
+    /// Alerts that joined the session have changed its alert: a message to the model.
+    AlertUpdated(AlertUpdated),
     /// Fact: a model or tool call gave no answer.
     Failed {
         /// For people.
@@ -299,7 +303,7 @@ impl Entry {
             Self::Prompt { role, .. } => Some(*role),
             Self::Answer(_) => Some(Role::Assistant),
             Self::ToolResult(_) => Some(Role::Tool),
-            Self::Observation(_) | Self::Feedback { .. } => Some(Role::User),
+            Self::Observation(_) | Self::Feedback { .. } | Self::AlertUpdated(_) => Some(Role::User),
             Self::Failed { .. }
             | Self::Started { .. }
             | Self::Lost { .. }
@@ -365,6 +369,7 @@ impl Entry {
             Self::ToolResult(_) => "tool_result",
             Self::Observation(_) => "observation",
             Self::Feedback { .. } => "feedback",
+            Self::AlertUpdated(_) => "alert_updated",
             Self::Failed { .. } => "failed",
             Self::Started { .. } => "started",
             Self::Lost { .. } => "lost",

@@ -7,10 +7,12 @@ mod calls;
 mod citable;
 mod provider;
 mod summaries;
+mod updates;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use self::updates::Updates;
 use super::conversation::{self, Message, RenderOptions};
 use super::entry::{Answer, Entry, FailureSource, Outcome, Role, SentCall, StopReason, ToolCall, ToolResult, Usage};
 use super::event_refs::RecordedEntry;
@@ -53,6 +55,7 @@ pub struct State {
     window: Window,
     untrusted: UntrustedHeaders,
     was_rejected_as_quotation: bool,
+    updates: Updates,
 }
 
 /// A call without a result.
@@ -122,6 +125,7 @@ impl State {
             tool_calls: 0,
             untrusted: UntrustedHeaders::default(),
             was_rejected_as_quotation: false,
+            updates: Updates::default(),
         };
         for entry in entries {
             state.apply(entry);
@@ -142,6 +146,7 @@ impl State {
         match &entry {
             Entry::Prompt { .. } => {}
             Entry::Feedback { .. } => self.has_feedback = true,
+            Entry::AlertUpdated(updated) => self.updates.known = updated.upto,
             Entry::Answer(answer) => self.answered(answer),
             Entry::Failed { error, timeout, source, .. } => {
                 self.fail(CallError { message: error, timeout: *timeout }, *source);
@@ -198,6 +203,8 @@ impl State {
             self.untrusted.add(content);
         } else if let Entry::Observation(ToolResult { tool, content, .. }) = entry {
             self.untrusted.add(plain(tool, content));
+        } else if let Entry::AlertUpdated(updated) = entry {
+            self.untrusted.add(&updated.content);
         }
     }
 
@@ -213,6 +220,7 @@ impl State {
 
     fn answered(&mut self, answer: &Answer) {
         self.provider_is_new = false;
+        self.updates.answered = self.updates.known;
         self.failures.last = None;
         if self.is_empty_answer(answer) {
             self.empty_answers += 1;
@@ -315,16 +323,6 @@ impl State {
     /// Whether the next answer is the last one, whatever its content.
     pub fn next_is_last(&self) -> bool {
         self.concluding.is_some() || !self.plan.strategy.uses_tools()
-    }
-
-    /// Whether the model repeats its calls and still needs feedback about that.
-    pub fn needs_repeat_feedback(&self) -> bool {
-        self.repeats.need_feedback() && !self.has_feedback
-    }
-
-    /// Whether the last calls are refused because the model repeated them too often.
-    pub fn refuses_calls(&self) -> bool {
-        self.repeats.are_refused()
     }
 
     /// The plan's description of a tool; `None` for a tool that is not offered.

@@ -151,6 +151,7 @@ impl Window {
             | Entry::ToolResult(_)
             | Entry::Observation(_)
             | Entry::Feedback { .. }
+            | Entry::AlertUpdated(_)
             | Entry::Failed { .. }
             | Entry::Started { .. }
             | Entry::Lost { .. }

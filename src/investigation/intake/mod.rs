@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub use clean::MAX_TEXT_BYTES;
 pub use question::question;
 
-use super::alert::{Alert, AlertStatus, Severity};
+use super::alert::{Alert, AlertStatus, MemberReport, Severity};
 
 /// What the headers and the subject of a message say. Each takes precedence over the body, except the priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub const GENERIC: &str = "generic";
 
 const MAX_NAME_CHARS: usize = 200;
 const MAX_TITLE_CHARS: usize = 160;
+/// Of the line about one alert of a group.
+const MAX_REPORT_CHARS: usize = 400;
 const MAX_URL_CHARS: usize = 2_048;
 
 /// A parsed body, before hints and bounds are applied.
@@ -61,6 +63,8 @@ struct Reading {
     fingerprint: Option<String>,
     /// Empty: the text is the only member.
     members: Vec<Uuid>,
+    /// Of each alert of a group; empty for a single alert.
+    reports: Vec<MemberReport>,
     runbook_url: Option<String>,
     text: String,
 }
@@ -100,6 +104,7 @@ pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
         AlertStatus::Firing if reading.members.is_empty() => vec![fingerprint::member_of_text(&content)],
         AlertStatus::Firing => fingerprint::group(reading.members),
     };
+    let reports = reports(reading.reports, &members, &content);
     Ok(Alert {
         source: reading.source.to_owned(),
         title: clean_line(hints.title.as_deref(), MAX_TITLE_CHARS)
@@ -110,9 +115,26 @@ pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
         status: reading.status,
         fingerprint,
         members,
+        reports,
         runbook_url: url(hints.runbook_url.as_deref()).or_else(|| url(reading.runbook_url.as_deref())),
         text: content,
     })
+}
+
+/// A line for each alert. A group that is one hash has one line, and so has an alert that is no group.
+fn reports(read: Vec<MemberReport>, members: &[Uuid], content: &str) -> Vec<MemberReport> {
+    let firing = read.iter().filter(|report| report.status == AlertStatus::Firing).count();
+    let line = |text: &str| clean::line(text, MAX_REPORT_CHARS);
+    match members {
+        [only] if read.is_empty() => {
+            vec![MemberReport { member: *only, status: AlertStatus::Firing, text: line(content) }]
+        }
+        [only] if firing > 1 && !read.iter().any(|report| report.member == *only) => {
+            let text = format!("a group of {firing} alerts, too many to compare one by one");
+            vec![MemberReport { member: *only, status: AlertStatus::Firing, text }]
+        }
+        _ => read.into_iter().map(|report| MemberReport { text: line(&report.text), ..report }).collect(),
+    }
 }
 
 fn of_json(value: &Value) -> Result<Reading, IntakeError> {

@@ -51,6 +51,7 @@ pub(super) fn read_json(value: &Value) -> Reading {
         status,
         fingerprint,
         members,
+        reports: Vec::new(),
         runbook_url: first(&RUNBOOKS).or_else(|| runbook(&pairs(fields.get("annotations")))),
         name,
         text: outline.into_text(),

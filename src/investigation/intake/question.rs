@@ -20,6 +20,7 @@ pub fn question(body: &[u8], alert_type: &str, severity: Option<Severity>) -> Re
         status: AlertStatus::Firing,
         fingerprint: String::new(),
         members: Vec::new(),
+        reports: Vec::new(),
         runbook_url: None,
         text: text.to_owned(),
     })
@@ -40,6 +41,7 @@ mod tests {
             status: AlertStatus::Firing,
             fingerprint: String::new(),
             members: Vec::new(),
+            reports: Vec::new(),
             runbook_url: None,
             text: "why now?\n{\"status\": \"resolved\"}".to_owned(),
         };

@@ -23,7 +23,7 @@ fn of_body(form: &str, body: &str) -> String {
 }
 
 fn without_text(alert: Alert) -> Alert {
-    Alert { text: String::new(), members: Vec::new(), ..alert }
+    Alert { text: String::new(), members: Vec::new(), reports: Vec::new(), ..alert }
 }
 
 const RUNBOOK: &str = "https://runbooks.prometheus-operator.dev/runbooks/general/targetdown";
@@ -37,6 +37,7 @@ fn target_down(status: AlertStatus) -> Alert {
         status,
         fingerprint: r#"alertmanager@:{}:{alertname="TargetDown", job="checkout"}"#.to_owned(),
         members: Vec::new(),
+        reports: Vec::new(),
         runbook_url: Some(RUNBOOK.to_owned()),
         text: String::new(),
     }
@@ -70,6 +71,7 @@ fn a_grafana_body_is_understood() {
         severity: Severity::Normal,
         status: AlertStatus::Firing,
         members: Vec::new(),
+        reports: Vec::new(),
         fingerprint: "grafana@:{}/{team=\"storage\"}:{alertname=\"DiskAlmostFull\"}".to_owned(),
         runbook_url: Some("https://wiki.example.com/runbooks/disk".to_owned()),
         text: String::new(),
@@ -103,6 +105,28 @@ fn any_json_is_an_outline() {
 }
 
 #[test]
+fn each_alert_of_a_group_has_a_line() {
+    let item = |node: &str, status: &str| json!({"labels": {"alertname": "NodeDown", "instance": node}, "status": status, "annotations": {"summary": "no\nreply"}});
+    let group = json!({"alerts": [item("n1", "resolved"), item("n\u{1b}[31m2", "firing")], "truncatedAlerts": 7});
+    let alert = read(group.to_string().as_bytes());
+    let lines: Vec<_> = alert.reports.iter().map(|report| (report.status, report.text.as_str())).collect();
+    let expected = [
+        (AlertStatus::Firing, "NodeDown instance=\"n2\": no reply"),
+        (AlertStatus::Resolved, "NodeDown instance=\"n1\": no reply"),
+        (AlertStatus::Firing, "7 alerts that the sender left out"),
+    ];
+    assert_eq!(lines, expected);
+    assert!([0, 2].iter().all(|at| alert.members.contains(&alert.reports[*at].member)), "{alert:?}");
+    let large: Vec<_> = (0..300).map(|number| item(&format!("n{number}"), "firing")).collect();
+    let alert = read(json!({"alerts": large}).to_string().as_bytes());
+    let [only] = alert.reports.as_slice() else { panic!("{:?}", alert.reports) };
+    assert_eq!(
+        (&alert.members[..], only.text.as_str()),
+        (&[only.member][..], "a group of 300 alerts, too many to compare one by one")
+    );
+}
+
+#[test]
 fn any_other_text_is_an_alert() {
     let alert = read("\n disk full on db-1\n\u{1b}[31m{not json\n".as_bytes());
     let expected = Alert {
@@ -113,6 +137,11 @@ fn any_other_text_is_an_alert() {
         status: AlertStatus::Firing,
         fingerprint: of_body("text", "\n disk full on db-1\n\u{1b}[31m{not json\n"),
         members: vec![fingerprint::member_of_text(" disk full on db-0\n{not json")],
+        reports: vec![MemberReport {
+            member: fingerprint::member_of_text(" disk full on db-0\n{not json"),
+            status: AlertStatus::Firing,
+            text: "disk full on db-1 {not json".to_owned(),
+        }],
         runbook_url: None,
         text: "\n disk full on db-1\n{not json".to_owned(),
     };

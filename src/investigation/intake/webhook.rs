@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
-use uuid::Uuid;
-
 use super::outline::Outline;
 use super::plain::{pairs, runbook, text};
-use super::{Reading, fingerprint, severity, subject};
-use crate::investigation::alert::{AlertStatus, Severity};
+use super::{MAX_REPORT_CHARS, Reading, clean, fingerprint, severity, subject};
+use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
+use serde_json::{Map, Value};
 
 /// Fields of the body that are rendered in their own way, or left out.
 const BODY_KNOWN: [&str; 8] =
@@ -79,6 +77,16 @@ impl<'a> Item<'a> {
         self.status == AlertStatus::Resolved
     }
 
+    /// One line: the name, the other labels, and the summary.
+    fn describe(&self, name: &str) -> String {
+        let labels = self.labels.iter().filter(|(key, _)| *key != "alertname");
+        let quoted = |value: &str| format!("{:?}", clean::line(value, MAX_REPORT_CHARS));
+        let labels = labels.map(|(key, value)| format!("{key}={}", quoted(value))).collect::<Vec<_>>().join(" ");
+        let about = ["summary", "description", "message"].iter().find_map(|key| self.annotations.get(*key));
+        let about = about.map(|about| format!(": {about}")).unwrap_or_default();
+        format!("{name} {labels}{about}").trim().to_owned()
+    }
+
     fn severity(&self) -> Option<Severity> {
         severity::of_word(severity::KEYS.iter().find_map(|key| self.labels.get(*key))?)
     }
@@ -97,12 +105,18 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
         [item] => text(item.fields, "fingerprint"),
         _ => None,
     };
+    let reports = reports(body, items);
     let by_labels = || fingerprint::of_labels(name.as_deref().unwrap_or_default(), &group_labels(body, items));
     Reading {
         source,
         severity: relevant.iter().filter_map(|item| item.severity()).max(),
         status,
-        members: members(body, items),
+        members: reports
+            .iter()
+            .filter(|report| report.status == AlertStatus::Firing)
+            .map(|report| report.member)
+            .collect(),
+        reports,
         fingerprint: Some(text(body, "groupKey").or_else(single).unwrap_or_else(by_labels)),
         runbook_url: relevant.iter().find_map(|item| runbook(&item.annotations).or_else(|| runbook(&item.labels))),
         text: render(&title, source, body, items),
@@ -111,14 +125,19 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
     }
 }
 
-/// The firing alerts. Alerts that the sender left out are one member, made of their number.
-fn members(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<Uuid> {
-    let name = |item: &Item<'_>| item.labels.get("alertname").cloned().unwrap_or_default();
-    let firing = items.iter().filter(|item| !item.is_resolved());
+/// Each alert with its member. Alerts that the sender left out are one firing member, made of their number.
+fn reports(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<MemberReport> {
+    let of_item = |item: &Item<'_>| {
+        let name = item.labels.get("alertname").map(String::as_str).unwrap_or_default();
+        MemberReport { member: fingerprint::member(name, &item.labels), status: item.status, text: item.describe(name) }
+    };
     let left_out = body.get("truncatedAlerts").and_then(Value::as_u64).filter(|left_out| *left_out > 0);
-    let left_out = left_out.map(|left_out| BTreeMap::from([("truncatedAlerts".to_owned(), left_out.to_string())]));
-    let left_out = left_out.map(|left_out| fingerprint::member("", &left_out));
-    firing.map(|item| fingerprint::member(&name(item), &item.labels)).chain(left_out).collect()
+    let left_out = left_out.map(|left_out| {
+        let number = BTreeMap::from([("truncatedAlerts".to_owned(), left_out.to_string())]);
+        let text = format!("{left_out} alerts that the sender left out");
+        MemberReport { member: fingerprint::member("", &number), status: AlertStatus::Firing, text }
+    });
+    items.iter().map(of_item).chain(left_out).collect()
 }
 
 /// The labels that identify a webhook without a group key: the group's labels, otherwise those of all its alerts.

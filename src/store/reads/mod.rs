@@ -3,6 +3,7 @@
 pub(crate) mod record;
 pub(crate) mod attempts;
 pub(crate) mod result;
+pub(crate) mod alert_updates;
 pub(crate) mod history;
 pub(crate) mod thread;
 pub(crate) mod list;

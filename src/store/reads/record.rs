@@ -38,6 +38,7 @@ struct ExecutionRow {
 #[derive(Queryable)]
 struct HeadRow {
     step: i32,
+    updates: i32,
     plan: Value,
     recoveries: Option<Value>,
 }
@@ -50,6 +51,7 @@ const RECOVERIES: &str = "(SELECT jsonb_agg(r.calls ORDER BY r.recovery_no) FROM
 pub(crate) struct StoredSession {
     plan: Value,
     step: i32,
+    updates: i32,
     recoveries: Option<Value>,
     stages: Vec<StageRow>,
     executions: Vec<ExecutionRow>,
@@ -60,10 +62,15 @@ pub(crate) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResu
     let head: Option<HeadRow> = alert_sessions::table
         .inner_join(session_plans::table.on(session_plans::session_id.eq(alert_sessions::session_id)))
         .filter(alert_sessions::session_id.eq(session))
-        .select((alert_sessions::step, session_plans::plan, sql::<Nullable<Jsonb>>(RECOVERIES)))
+        .select((
+            alert_sessions::step,
+            alert_sessions::updates,
+            session_plans::plan,
+            sql::<Nullable<Jsonb>>(RECOVERIES),
+        ))
         .first(connection)
         .optional()?;
-    let Some(HeadRow { step, plan, recoveries }) = head else { return Ok(None) };
+    let Some(HeadRow { step, updates, plan, recoveries }) = head else { return Ok(None) };
     let stages = stages::table
         .filter(stages::session_id.eq(session))
         .order(stages::stage_no)
@@ -74,7 +81,7 @@ pub(crate) fn session(connection: &mut PgConnection, session: Uuid) -> QueryResu
         .order((agent_executions::stage_no, agent_executions::agent_no))
         .select(ExecutionRow::as_select())
         .load(connection)?;
-    Ok(Some(StoredSession { plan, step, recoveries, stages, executions }))
+    Ok(Some(StoredSession { plan, step, updates, recoveries, stages, executions }))
 }
 
 /// Reads the entries of an execution, in order.
@@ -98,7 +105,8 @@ impl StoredSession {
         };
         let stages = self.stages.iter().map(stage).collect();
         let recoveries = recoveries(self.recoveries)?;
-        Ok(SessionRecord { plan, step: number::from_int(self.step), stages, recoveries })
+        let (step, updates) = (number::from_int(self.step), number::from_int(self.updates));
+        Ok(SessionRecord { plan, step, updates, stages, recoveries })
     }
 }
 

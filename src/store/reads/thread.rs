@@ -133,6 +133,7 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
             status: AlertStatus::Firing,
             fingerprint: String::new(),
             members: Vec::new(),
+            reports: Vec::new(),
             runbook_url: None,
             text: row.text,
         },

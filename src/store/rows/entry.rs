@@ -89,8 +89,8 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        Answer, FailureSource, Outcome, ParsedReply, ProviderData, SentCall, StopReason, Summary, ToolCall, ToolResult,
-        Usage,
+        AlertUpdated, Answer, FailureSource, Outcome, ParsedReply, ProviderData, SentCall, StopReason, Summary,
+        ToolCall, ToolResult, Usage,
     };
     use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
     use crate::investigation::react::ReplyKind;
@@ -157,6 +157,7 @@ mod tests {
                 whole_bytes: 0,
             }),
             Entry::Feedback { content: "again".into() },
+            Entry::AlertUpdated(AlertUpdated { content: "n2".into(), upto: 3, firing: 1, ..AlertUpdated::default() }),
             Entry::Failed {
                 error: "slow".into(),
                 timeout: true,

@@ -11,7 +11,7 @@ WITH turn AS (
       lease_expires_at = greatest(s.lease_expires_at, clock_timestamp() + s.lease_period)
   FROM turn
   WHERE s.session_id = $1 AND s.lease_epoch = $5 AND s.lease_token = $6 AND s.status = 'running'
-  RETURNING s.event_seq - cardinality($4::text[]) AS last_seq
+  RETURNING s.event_seq - cardinality($4::text[]) AS last_seq, s.updates
 ), swap AS (
   UPDATE agent_executions e
   SET checkpoint = $3, checkpoint_id = $7, iteration = $8, status = $9, error = $10, analysis = $11,
@@ -54,4 +54,4 @@ WITH turn AS (
                     $44::text[])
        WITH ORDINALITY AS u(duration_ms, read_only, state, call_id, tool, arguments, result, error, n)
 )
-SELECT f.last_seq + 1 AS first_session_seq FROM fence f, swap w
+SELECT f.last_seq + 1 AS first_session_seq, f.updates FROM fence f, swap w

@@ -8,32 +8,64 @@ WITH alert AS (
 ), target AS (
   -- The open session once this statement has locked its row. A session that is in `seen` and not here ended while this
   -- statement waited, and its end is not in the snapshot. Then nothing is written and the caller begins again.
-  SELECT s.session_id, s.cancel_requested_at IS NOT NULL AS cancelling
+  SELECT s.session_id, s.updates, s.cancel_requested_at IS NOT NULL AS cancelling
   FROM alert, alert_sessions s
   WHERE s.fingerprint = $2 AND s.status = 'running'
   FOR NO KEY UPDATE OF s
+), known AS (
+  -- What the session knows: what its own alert reported, and each update since. An update that another alert wrote while
+  -- this statement waited is not in the snapshot; then nothing is written and the caller begins again.
+  SELECT t.session_id, t.updates, t.updates = 0 OR k.session_id IS NOT NULL AS is_visible,
+         -- A session of a worker that stored no members is not compared.
+         coalesce(k.firing, o.members, $3) AS firing, coalesce(k.resolved, '{}') AS resolved,
+         coalesce(k.severity, o.severity, 'low') AS severity, coalesce(k.status, 'firing') AS status
+  FROM target t JOIN alerts o ON o.alert_id = t.session_id
+  LEFT JOIN alert_updates k ON k.session_id = t.session_id AND k.update_no = t.updates
+  WHERE NOT t.cancelling
+), compared AS (
+  -- Whether the alert reports something new. The core decides what, and the caller sends the statement again with it.
+  SELECT k.*, k.updates < $4::integer AND CASE WHEN $5
+    THEN k.status = 'resolved' OR k.firing && $6::uuid[]
+      OR array_position(ARRAY['low', 'normal', 'high', 'critical'], $7)
+         > array_position(ARRAY['low', 'normal', 'high', 'critical'], k.severity)
+      OR NOT k.firing @> $3
+         AND (cardinality(k.firing) + cardinality(k.resolved) < $8::integer OR k.resolved && $3)
+    ELSE k.status = 'firing' END AS is_new
+  FROM known k
+), judged AS (
+  SELECT c.*, c.is_new AND c.updates IS NOT DISTINCT FROM $9::integer AND $10::jsonb IS NOT NULL AS is_update
+  FROM compared c
+  WHERE c.is_visible AND (NOT c.is_new OR c.updates IS NOT DISTINCT FROM $9)
 ), joined AS (
   -- Every joining alert is counted. The first nine have an event, then those with the counts 10, 20, 50, 100, 200, 500
   -- and so on; an alert without an event takes no event number. The row is locked, so no two alerts have the same
   -- count.
   UPDATE alert_sessions s
-  SET joined_alerts = s.joined_alerts + $3::integer, resolved_alerts = s.resolved_alerts + (NOT $3)::integer,
+  SET updates = s.updates + j.is_update::integer, joined_alerts = s.joined_alerts + $5::integer,
+      resolved_alerts = s.resolved_alerts + (NOT $5)::integer,
       event_seq = s.event_seq
-        + ((CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END + 1)::text SIMILAR TO '[1-9]|[125]0+')::integer
-  FROM target t
-  WHERE s.session_id = t.session_id AND NOT t.cancelling
-  RETURNING s.session_id, s.event_seq, s.lease_epoch,
-            CASE WHEN $3 THEN s.joined_alerts ELSE s.resolved_alerts END AS count
+        + ((CASE WHEN $5 THEN s.joined_alerts ELSE s.resolved_alerts END + 1)::text SIMILAR TO '[1-9]|[125]0+')::integer
+  FROM judged j
+  WHERE s.session_id = j.session_id
+  RETURNING s.session_id, s.event_seq, s.lease_epoch, s.updates, j.is_update,
+            CASE WHEN $5 THEN s.joined_alerts ELSE s.resolved_alerts END AS count
+), updated_alert AS (
+  INSERT INTO alert_updates (session_id, update_no, alert_id, created_at, firing, resolved, severity, status, report)
+  SELECT session_id, updates, $1, clock_timestamp(), $11, $12, $13,
+         CASE WHEN $5 THEN 'firing' ELSE 'resolved' END, $10
+  FROM joined WHERE is_update
 ), covering AS (
-  -- The newest completed session whose alert had all members of this one. A group that has grown needs an investigation
-  -- of its own, and so does an alert that only claims the fingerprint.
+  -- The newest completed session whose analysis knew all members of this alert, from the alert that opened it or
+  -- from an update. A group that has grown needs an investigation of its own, and so does an alert that only claims the
+  -- fingerprint.
   SELECT newest.session_id, newest.finished_at
   FROM alert, (
-    SELECT s.session_id, s.finished_at, o.severity
+    SELECT s.session_id, s.finished_at, coalesce(k.severity, o.severity) AS severity
     FROM alert_sessions s JOIN alerts o ON o.alert_id = s.session_id
-    WHERE $3::boolean AND s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
-      AND s.finished_at > statement_timestamp() - make_interval(secs => $4)
-      AND o.members @> $5::uuid[]
+    LEFT JOIN alert_updates k ON k.session_id = s.session_id AND k.update_no = s.covered_updates
+    WHERE $5::boolean AND s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
+      AND s.finished_at > statement_timestamp() - make_interval(secs => $14)
+      AND coalesce(k.firing || k.resolved, o.members) @> $3::uuid[]
       -- A session that ran without some of its tools covers no other alert.
       AND NOT EXISTS (SELECT FROM session_plans p
                       WHERE p.session_id = s.session_id AND p.plan -> 'unavailable_servers' IS NOT NULL)
@@ -42,20 +74,20 @@ WITH alert AS (
   WHERE NOT EXISTS (SELECT FROM seen)
     -- An unknown severity has no position in the list, the comparison is null, and the alert is investigated.
     AND array_position(ARRAY['low', 'normal', 'high', 'critical'], newest.severity)
-        >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $6::text)
+        >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $7::text)
 ), opened AS (
   INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, lease_period, lease_token, lease_owner,
                               worker_name, fingerprint, chain, retry_of, parent_id, event_seq, traceparent)
-  SELECT alert_id, clock_timestamp() + make_interval(secs => $7), clock_timestamp() + make_interval(secs => $8),
-         make_interval(secs => $8), $9, $10, $11, $2, $12, $13, $14::uuid, 1 + ($14 IS NOT NULL)::integer, $15
+  SELECT alert_id, clock_timestamp() + make_interval(secs => $15), clock_timestamp() + make_interval(secs => $16),
+         make_interval(secs => $16), $17, $18, $19, $2, $20, $21, $22::uuid, 1 + ($22 IS NOT NULL)::integer, $23
   FROM alert
   -- Without a timeout no session may be opened: the alert can only join, be covered or end.
-  WHERE $7 IS NOT NULL AND $3 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM covering)
+  WHERE $15 IS NOT NULL AND $5 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM covering)
   -- Another alert of the fingerprint opened a session at the same time: there is no row, and the caller begins again.
   ON CONFLICT DO NOTHING
   RETURNING session_id, deadline_at
 ), planned AS (
-  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $16, $17 FROM opened
+  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $24, $25 FROM opened
 ), decided AS (
   SELECT 'opened' AS outcome, session_id AS target FROM opened
   UNION ALL
@@ -63,28 +95,30 @@ WITH alert AS (
   UNION ALL
   SELECT 'covered_by_cooldown', session_id FROM covering
   UNION ALL
-  SELECT 'ended', alert_id FROM alert WHERE NOT $3 AND NOT EXISTS (SELECT FROM joined)
+  SELECT 'ended', alert_id FROM alert WHERE NOT $5 AND NOT EXISTS (SELECT FROM known)
 ), updated AS (
   UPDATE alerts a
   SET place = CASE d.outcome WHEN 'covered_by_cooldown' THEN 'joined' ELSE d.outcome END, 
       joined_session_id = nullif(d.target, $1),
-      fingerprint = $2, members = $5, alert_type = $18, title = $19, severity = $6, source = $20, body = $21
+      fingerprint = $2, members = $3, alert_type = $26, title = $27, severity = $7, source = $28, body = $29
   FROM decided d WHERE a.alert_id = $1
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), 1, 1, $22, $23, $24, $25::jsonb FROM opened
+  SELECT session_id, clock_timestamp(), 1, 1, $30, $31, $32, $33::jsonb FROM opened
   UNION ALL
-  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $21, jsonb_build_object('parent_id', $14)
-  FROM opened WHERE $14 IS NOT NULL
+  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $29, jsonb_build_object('parent_id', $22)
+  FROM opened WHERE $22 IS NOT NULL
   UNION ALL
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch,
-         CASE WHEN $3 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $19,
-         jsonb_build_object('alert_id', $1, 'severity', $6)
+         CASE WHEN $5 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $27,
+         jsonb_build_object('alert_id', $1, 'severity', $7)
            || CASE WHEN count < 10 THEN '{}' ELSE jsonb_build_object('count', count) END
+           || CASE WHEN is_update THEN jsonb_build_object('update', updates) ELSE '{}' END
   FROM joined WHERE count::text SIMILAR TO '[1-9]|[125]0+'
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'joined', 'completed', 'joined an open investigation',
          jsonb_build_object('joined_session_id', session_id, 'fingerprint', $2)
+           || CASE WHEN is_update THEN jsonb_build_object('update', updates) ELSE '{}' END
   FROM joined
   UNION ALL
   -- The covering session gets no event: its end stays its last event.
@@ -93,15 +127,20 @@ WITH alert AS (
                 floor(extract(epoch FROM clock_timestamp() - finished_at) / 60), right(session_id::text, 8)),
          jsonb_build_object('joined_session_id', session_id, 'reason', 'cooldown', 'finished_at',
                             to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-                            'fingerprint', $2, 'members', cardinality($5))
+                            'fingerprint', $2, 'members', cardinality($3))
   FROM covering
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', 'resolved before it was investigated',
-         jsonb_build_object('stop_reason', 'not_investigated', 'title', $19, 'severity', $6)
+         jsonb_build_object('stop_reason', 'not_investigated', 'title', $27, 'severity', $7)
   FROM decided WHERE outcome = 'ended'
 )
 SELECT d.outcome, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8,
-       (SELECT p.traceparent FROM alert_sessions p WHERE p.session_id = coalesce($14, $13))
+       (SELECT p.traceparent FROM alert_sessions p WHERE p.session_id = coalesce($22, $21)),
+       (SELECT to_jsonb(j.is_update) FROM joined j)
 FROM decided d LEFT JOIN opened o ON true
 UNION ALL
-SELECT 'target_cancelling', session_id, NULL, NULL FROM target WHERE cancelling AND $3
+SELECT 'target_cancelling', session_id, NULL, NULL, NULL FROM target WHERE cancelling AND $5
+UNION ALL
+SELECT 'compared', session_id, NULL, NULL, CASE WHEN is_visible THEN jsonb_build_object(
+         'updates', updates, 'firing', firing, 'resolved', resolved, 'severity', severity, 'status', status) END
+FROM compared WHERE NOT EXISTS (SELECT FROM joined)

@@ -18,6 +18,7 @@ WITH cutoff AS (
 )
 SELECT 'alert_sessions' AS relation, count(*) AS deleted FROM whole
 UNION ALL SELECT 'alerts', (SELECT count(*) FROM loose) + (SELECT count(*) FROM whole)
+UNION ALL SELECT 'alert_updates', count(*) FROM alert_updates JOIN whole USING (session_id)
 UNION ALL SELECT 'session_plans', count(*) FROM session_plans JOIN whole USING (session_id)
 UNION ALL SELECT 'session_recoveries', count(*) FROM session_recoveries JOIN whole USING (session_id)
 UNION ALL SELECT 'stages', count(*) FROM stages JOIN whole USING (session_id)

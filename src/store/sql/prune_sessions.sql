@@ -28,6 +28,8 @@ WITH old AS (
   DELETE FROM session_plans t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), recoveries AS (
   DELETE FROM session_recoveries t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), updates AS (
+  DELETE FROM alert_updates t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), openers AS (
   DELETE FROM alerts t USING few f WHERE t.alert_id = f.session_id RETURNING 1
 ), sessions AS (
@@ -41,5 +43,6 @@ UNION ALL SELECT 'agent_executions', count(*) FROM executions
 UNION ALL SELECT 'stages', count(*) FROM parts
 UNION ALL SELECT 'session_plans', count(*) FROM plans
 UNION ALL SELECT 'session_recoveries', count(*) FROM recoveries
+UNION ALL SELECT 'alert_updates', count(*) FROM updates
 UNION ALL SELECT 'alerts', count(*) FROM openers
 UNION ALL SELECT 'alert_sessions', count(*) FROM sessions

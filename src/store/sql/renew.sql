@@ -11,14 +11,14 @@ WITH asked AS (
   SET lease_expires_at = greatest(s.lease_expires_at, clock_timestamp() + make_interval(secs => $4)),
       lease_period = make_interval(secs => $4)
   FROM free f WHERE s.session_id = f.session_id
-  RETURNING s.session_id, s.event_seq, s.cancel_requested_at
+  RETURNING s.session_id, s.event_seq, s.updates, s.cancel_requested_at
 )
-SELECT session_id, 'renewed' AS outcome, event_seq, cancel_requested_at IS NOT NULL AS cancel_requested FROM renewed
+SELECT session_id, 'renewed' AS outcome, event_seq, updates, cancel_requested_at IS NOT NULL AS cancel_requested FROM renewed
 UNION ALL
 SELECT a.session_id,
        CASE WHEN s.lease_epoch IS DISTINCT FROM a.lease_epoch OR s.lease_token <> a.lease_token THEN 'lost'
             WHEN s.status <> 'running' THEN 'ended'
             ELSE 'locked' END,
-       coalesce(s.event_seq, 0), false
+       coalesce(s.event_seq, 0), 0, false
 FROM asked a LEFT JOIN alert_sessions s USING (session_id)
 WHERE a.session_id NOT IN (SELECT session_id FROM renewed)

@@ -4,4 +4,4 @@ UPDATE alert_sessions s
 SET lease_expires_at = greatest(s.lease_expires_at, clock_timestamp() + make_interval(secs => $1)),
     lease_period = make_interval(secs => $1)
 WHERE s.session_id = $2 AND s.lease_epoch = $3 AND s.lease_token = $4 AND s.status = 'running'
-RETURNING s.event_seq, s.cancel_requested_at IS NOT NULL
+RETURNING s.event_seq, s.updates, s.cancel_requested_at IS NOT NULL

@@ -6,14 +6,14 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
-use crate::engine::ports::{Checkpoint, Lease, StoreError};
+use crate::engine::ports::{Appended, Checkpoint, Lease, StoreError};
 use crate::investigation::execution::entry::Entry;
 use crate::investigation::execution::event_refs::event_of_each_entry;
 
 use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
 use crate::store::rows::{nul, number};
-use crate::store::schema::entries;
+use crate::store::schema::{alert_sessions, entries};
 use crate::store::statement::statement;
 
 pub(crate) struct Append {
@@ -34,7 +34,7 @@ pub(crate) struct Append {
     tools: ToolCalls,
 }
 
-statement!(Append, "checkpoint.sql", Integer, [
+statement!(Append, "checkpoint.sql", (Integer, Integer), [
     SqlUuid: lease.session_id.0,
     SqlUuid: execution_id,
     Integer: number,
@@ -103,12 +103,12 @@ impl Append {
         })
     }
 
-    /// Returns for each entry the number of the event that shows it.
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<Vec<Option<u32>>, StoreError>> {
-        let first_seq: Option<i32> = self.get_result(connection).optional()?;
-        if let Some(first) = first_seq {
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<Appended, StoreError>> {
+        let row: Option<(i32, i32)> = self.get_result(connection).optional()?;
+        if let Some((first, updates)) = row {
             let number = |event: &Option<i32>| event.map(|event| number::from_int(first + event - 1));
-            return Ok(Ok(self.entries.event_no.iter().map(number).collect()));
+            let events = self.entries.event_no.iter().map(number).collect();
+            return Ok(Ok(Appended { events, updates: number::from_int(updates) }));
         }
         let written = verdict(connection, &self.lease, Some(self.execution_id), |fence| {
             if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
@@ -124,14 +124,17 @@ impl Append {
     }
 
     /// Reads the event numbers that an earlier try has drawn, whose reply was lost.
-    fn read_back(&self, connection: &mut PgConnection) -> QueryResult<Vec<Option<u32>>> {
+    fn read_back(&self, connection: &mut PgConnection) -> QueryResult<Appended> {
         let of_this = entries::session_id.eq(self.lease.session_id.0).and(entries::execution_id.eq(self.execution_id));
         let numbers: Vec<Option<i32>> = entries::table
             .filter(of_this.and(entries::checkpoint.eq(self.number)))
             .order(entries::entry_no)
             .select(entries::event_seq)
             .load(connection)?;
-        Ok(numbers.into_iter().map(|number| number.map(number::from_int)).collect())
+        let updates: i32 =
+            alert_sessions::table.find(self.lease.session_id.0).select(alert_sessions::updates).first(connection)?;
+        let events = numbers.into_iter().map(|number| number.map(number::from_int)).collect();
+        Ok(Appended { events, updates: number::from_int(updates) })
     }
 }
 

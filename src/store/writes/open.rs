@@ -1,15 +1,18 @@
 //! Decides in one statement where an alert goes: it opens a session, joins the open one of its fingerprint, is covered
-//! by the cooldown of the last one, or ends.
+//! by the cooldown of the last one, or ends. An alert with something new for the session that it joins needs the
+//! statement twice: the core decides in between what is new.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
+use diesel::result::Error::DeserializationError;
 use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StoreError};
-use crate::investigation::alert::AlertStatus;
+use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
+use crate::investigation::alert_update::{Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert, resolved_members};
 use crate::investigation::ids::SessionId;
 use crate::investigation::trace_context::TraceContext;
 
@@ -20,14 +23,18 @@ use crate::store::statement::statement;
 /// Each rival can make one try fail; with 64 rivals, two tries were enough.
 const MAX_TRIES: usize = 10;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Open {
     alert_id: Uuid,
     fingerprint: Option<String>,
     firing: bool,
     cooldown: f64,
     members: Vec<Uuid>,
-    severity: &'static str,
+    /// Members that it reports as resolved.
+    resolved: Vec<Uuid>,
+    reports: Vec<MemberReport>,
+    severity: Severity,
+    severity_word: &'static str,
     /// Seconds until the session's deadline; `None` where no session may be opened.
     timeout: Option<f64>,
     lease: f64,
@@ -48,15 +55,54 @@ pub(crate) struct Open {
     event_content: String,
     event_metadata: Option<Value>,
     traceparent: Option<String>,
+    judgement: Judgement,
 }
 
-statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>), [
+/// What the alert changes in the session that it joins.
+#[derive(Clone)]
+struct Judgement {
+    max_updates: i32,
+    max_known: i32,
+    /// The last update that it was compared with; `None` before the first comparison.
+    compared_with: Option<i32>,
+    /// The update; `None` if nothing has changed.
+    report: Option<Value>,
+    changes: Vec<Change>,
+    firing: Vec<Uuid>,
+    resolved: Vec<Uuid>,
+    severity: &'static str,
+}
+
+impl Default for Judgement {
+    fn default() -> Self {
+        Self {
+            max_updates: number::int(MAX_UPDATES),
+            max_known: i32::try_from(MAX_KNOWN).unwrap_or(i32::MAX),
+            compared_with: None,
+            report: None,
+            changes: Vec::new(),
+            firing: Vec::new(),
+            resolved: Vec::new(),
+            severity: Severity::Low.as_str(),
+        }
+    }
+}
+
+statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, Nullable<Jsonb>), [
     SqlUuid: alert_id,
     Nullable<Text>: fingerprint,
-    Bool: firing,
-    Double: cooldown,
     Array<SqlUuid>: members,
-    Text: severity,
+    Integer: judgement.max_updates,
+    Bool: firing,
+    Array<SqlUuid>: resolved,
+    Text: severity_word,
+    Integer: judgement.max_known,
+    Nullable<Integer>: judgement.compared_with,
+    Nullable<Jsonb>: judgement.report,
+    Array<SqlUuid>: judgement.firing,
+    Array<SqlUuid>: judgement.resolved,
+    Text: judgement.severity,
+    Double: cooldown,
     Nullable<Double>: timeout,
     Double: lease,
     SqlUuid: token,
@@ -97,6 +143,8 @@ enum OpenOutcome {
     Joined,
     CoveredByCooldown,
     TargetCancelling,
+    /// The alert has something new: nothing is written.
+    Compared,
     Ended,
     Dead,
 }
@@ -110,6 +158,16 @@ struct DecidedRow {
     session: SessionId,
     remaining: Option<f64>,
     previous: Option<String>,
+    /// Of a joined alert, whether its update was written; of a compared one, what the session knows.
+    detail: Option<Value>,
+}
+
+/// What one try of the statement led to.
+enum Written {
+    Decided(Opened),
+    /// The alert has to be compared with this; `None` if that is not readable yet.
+    Compare(Option<KnownAlert>),
+    Nothing,
 }
 
 /// What was decided before, by an earlier try of this statement or by a rival.
@@ -150,13 +208,17 @@ impl Open {
     /// Opens nothing: the alert joins a session, is covered by one, ends, or stays undecided.
     pub(crate) fn join_only(request: JoinRequest) -> Self {
         let JoinRequest { alert_id, alert, cooldown, force } = request;
+        let resolved = resolved_members(&alert.members, &alert.reports);
         Self {
             alert_id: alert_id.0,
             fingerprint: Some(nul::replace(alert.fingerprint)),
             firing: alert.status == AlertStatus::Firing,
             cooldown: if force { 0.0 } else { cooldown.as_secs_f64() },
             members: alert.members,
-            severity: alert.severity.as_str(),
+            resolved,
+            reports: alert.reports,
+            severity: alert.severity,
+            severity_word: alert.severity.as_str(),
             token: Uuid::new_v4(),
             alert_type: nul::replace(alert.alert_type),
             title: nul::replace(alert.title),
@@ -196,16 +258,64 @@ impl Open {
         Ok(Opened::Raced)
     }
 
-    /// `None` when the statement decided nothing.
+    /// `None` when nothing was decided. Each comparison may be outdated when it is written, by another alert that joins
+    /// with something new.
     fn write(&self, connection: &mut PgConnection) -> QueryResult<Option<Opened>> {
-        let row: Option<DecidedRow> = self.get_result(connection).optional()?;
-        Ok(row.map(|row| {
-            let mut opened = self.opened(row.outcome, Some(row.session), row.remaining);
-            if let Opened::Session(claimed) = &mut opened {
-                claimed.previous = row.previous.as_deref().and_then(TraceContext::parse);
+        let mut known = match self.try_write(connection)? {
+            Written::Decided(opened) => return Ok(Some(opened)),
+            Written::Nothing => return Ok(None),
+            Written::Compare(known) => known,
+        };
+        let mut compared = self.clone();
+        for _ in 0..MAX_TRIES {
+            if let Some(known) = &known {
+                compared.judgement = self.judge(known);
             }
-            opened
-        }))
+            known = match compared.try_write(connection)? {
+                Written::Decided(opened) => return Ok(Some(opened)),
+                Written::Nothing => return Ok(None),
+                Written::Compare(known) => known,
+            };
+        }
+        Ok(Some(Opened::Raced))
+    }
+
+    fn judge(&self, known: &KnownAlert) -> Judgement {
+        let status = if self.firing { AlertStatus::Firing } else { AlertStatus::Resolved };
+        let Self { members, reports, severity, .. } = self;
+        let reported = ReportedAlert { status, severity: *severity, members, resolved: &self.resolved, reports };
+        let compared_with = Some(number::int(known.updates));
+        let Some((after, update)) = known.update(&reported) else {
+            return Judgement { compared_with, ..Judgement::default() };
+        };
+        Judgement {
+            compared_with,
+            changes: update.changes().collect(),
+            report: serde_json::to_value(&update).ok().map(nul::replace_json),
+            firing: after.firing,
+            resolved: after.resolved,
+            severity: after.severity.as_str(),
+            ..Judgement::default()
+        }
+    }
+
+    fn try_write(&self, connection: &mut PgConnection) -> QueryResult<Written> {
+        let row: Option<DecidedRow> = self.get_result(connection).optional()?;
+        let Some(DecidedRow { outcome, session, remaining, previous, detail }) = row else {
+            return Ok(Written::Nothing);
+        };
+        if outcome == OpenOutcome::Compared {
+            let known = detail.map(serde_json::from_value).transpose();
+            return Ok(Written::Compare(known.map_err(|error| DeserializationError(error.into()))?));
+        }
+        let mut opened = self.opened(outcome, Some(session), remaining);
+        if let Opened::Session(claimed) = &mut opened {
+            claimed.previous = previous.as_deref().and_then(TraceContext::parse);
+        }
+        if outcome == OpenOutcome::Joined && detail == Some(Value::Bool(true)) {
+            opened = Opened::Updated { session, changes: self.judgement.changes.clone() };
+        }
+        Ok(Written::Decided(opened))
     }
 
     fn read_disposition(&self, connection: &mut PgConnection) -> QueryResult<Option<DispositionRow>> {
@@ -226,7 +336,7 @@ impl Open {
             (OpenOutcome::CoveredByCooldown, Some(session)) => Opened::CoveredByCooldown(session),
             (OpenOutcome::TargetCancelling, Some(session)) => Opened::TargetCancelling(session),
             (OpenOutcome::Ended, _) => Opened::NotInvestigated,
-            (OpenOutcome::Undecided | OpenOutcome::Dead, _)
+            (OpenOutcome::Undecided | OpenOutcome::Compared | OpenOutcome::Dead, _)
             | (OpenOutcome::Joined | OpenOutcome::CoveredByCooldown | OpenOutcome::TargetCancelling, None) => {
                 Opened::Raced
             }

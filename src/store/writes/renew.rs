@@ -23,7 +23,7 @@ pub(crate) struct Renew {
     period: f64,
 }
 
-statement!(Renew, "renew.sql", (SqlUuid, Text, Integer, Bool), [
+statement!(Renew, "renew.sql", (SqlUuid, Text, Integer, Integer, Bool), [
     Array<SqlUuid>: session_id,
     Array<Integer>: epoch,
     Array<SqlUuid>: token,
@@ -46,6 +46,7 @@ struct RenewRow {
     session: Uuid,
     outcome: RenewOutcome,
     last_seq: i32,
+    updates: i32,
     cancel_requested: bool,
 }
 
@@ -53,8 +54,8 @@ impl RenewRow {
     fn renewal(&self) -> Renewal {
         match self.outcome {
             RenewOutcome::Renewed => {
-                let last_seq = number::from_int(self.last_seq);
-                Renewal::Renewed { last_seq, cancel_requested: self.cancel_requested }
+                let (last_seq, updates) = (number::from_int(self.last_seq), number::from_int(self.updates));
+                Renewal::Renewed { last_seq, updates, cancel_requested: self.cancel_requested }
             }
             RenewOutcome::Locked => Renewal::Locked,
             RenewOutcome::Ended => Renewal::Ended,
@@ -87,7 +88,7 @@ pub(crate) struct RenewOne {
     epoch: i32,
 }
 
-statement!(RenewOne, "renew_one.sql", (Integer, Bool), [
+statement!(RenewOne, "renew_one.sql", (Integer, Integer, Bool), [
     Double: period,
     SqlUuid: lease.session_id.0,
     Integer: epoch,
@@ -100,9 +101,10 @@ impl RenewOne {
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Renewal> {
-        let row: Option<(i32, bool)> = self.get_result(connection).optional()?;
-        Ok(row.map_or(Renewal::Locked, |(last_seq, cancel_requested)| Renewal::Renewed {
+        let row: Option<(i32, i32, bool)> = self.get_result(connection).optional()?;
+        Ok(row.map_or(Renewal::Locked, |(last_seq, updates, cancel_requested)| Renewal::Renewed {
             last_seq: number::from_int(last_seq),
+            updates: number::from_int(updates),
             cancel_requested,
         }))
     }

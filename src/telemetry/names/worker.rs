@@ -39,6 +39,7 @@ const FALLBACK_CODES: &[&str] = &[
     "other",
 ];
 const REFUSABLE: &[&str] = &["checkpoint", "step", "finish", "renew"];
+const CHANGES: &[&str] = &["firing", "severity", "resolved"];
 const DEAD_REASONS: &[&str] = &[
     "undecodable",
     "empty",
@@ -56,6 +57,7 @@ const DB_OPERATIONS: &[&str] = &[
     "open",
     "join",
     "waited",
+    "alert_updates",
     "give_up",
     "claim",
     "renew",
@@ -92,6 +94,7 @@ pub(super) const WORKER: &[Metric] = &[
     counter("tarsy_sessions_resumed_total", "sessions resumed after their worker died or released them"),
     counter("tarsy_alerts_joined_total", "alerts joined to an existing session, by reason (open, cooldown)")
         .by("reason", &["open", "cooldown"]),
+    counter("tarsy_alert_updates_total", "changes that joined alerts brought to open sessions").by("change", CHANGES),
     counter(
         "tarsy_tool_server_waits_total",
         "times that an alert went back to the queue because an MCP server was unavailable",

@@ -4,6 +4,7 @@ mod pooler;
 pub(crate) mod start;
 mod trust;
 mod delivery;
+mod alert_updates;
 mod dedupe;
 mod chains;
 mod tools;

@@ -53,6 +53,10 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
             let until = session.finished_at.map(|at| format!(" to {}", moment(at)));
             facts.push(("Time", format!("{}{}", moment(session.created_at), until.unwrap_or_default())));
             facts.push(("Chain", format!("{} on worker {}", inline(&session.chain), inline(&session.worker))));
+            let late = Some(session.late_updates()).filter(|late| *late > 0);
+            let late =
+                late.map(|late| format!("{} of the alert after the last model call", format::count(late, "change")));
+            facts.extend(late.map(|late| ("Not covered", late)));
             facts.extend(session.models.iter().map(|each| ("Model", inline(&model(each)))));
         }
         None => facts.push(("Received", moment(report.received_at))),

@@ -12,6 +12,7 @@ use crate::cli::render::style::Style;
 use crate::cli::render::text;
 use crate::engine::ports::DeadReason;
 use crate::investigation::alert::Severity;
+use crate::investigation::alert_update::AlertUpdate;
 use crate::store::{AlertReport, DispositionKind, ExecutionReport, ModelReport, SessionReport, Tokens};
 
 /// Further joined alerts are counted, not listed.
@@ -37,6 +38,7 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines.extend(fact("fingerprint", report.fingerprint.as_deref().unwrap_or_default(), style));
     lines.extend(report.session.iter().flat_map(|session| of_session(session, now, style)));
     lines.extend(joined(report, style));
+    lines.extend(report.session.iter().flat_map(|session| changes(session, style)));
     lines.extend(report.session.iter().flat_map(|session| outcome(report, session, style)));
     lines.extend(questions(report, style));
     lines.push(String::new());
@@ -204,6 +206,27 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
         lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.charset)));
     }
     let more = report.joined.len().saturating_sub(MAX_JOINED);
+    if more > 0 {
+        lines.push(format!("    and {more} more (--json lists them)"));
+    }
+    lines
+}
+
+/// What alerts that joined have changed, and how much of it came too late.
+fn changes(session: &SessionReport, style: &Style) -> Vec<String> {
+    let total = session.alert_updates.len();
+    let late = session.late_updates();
+    let late = if late > 0 { format!("; the last {late} came too late for the analysis") } else { String::new() };
+    if total == 0 {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), format!("  the alert changed {}{late}:", format::count(total, "time"))];
+    for update in session.alert_updates.iter().take(MAX_JOINED) {
+        let changed = serde_json::from_value::<AlertUpdate>(update.report.clone()).unwrap_or_default().headline();
+        let line = format!("{}  {}  {changed}", update.alert_id.short(), moment(update.at));
+        lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.charset)));
+    }
+    let more = total.saturating_sub(MAX_JOINED);
     if more > 0 {
         lines.push(format!("    and {more} more (--json lists them)"));
     }

@@ -13,8 +13,8 @@ use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::store::{
-    AlertReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionLine,
-    SessionReport, StageReport, Tokens, ToolCallReport,
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport, QuestionReport,
+    SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
 };
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -165,6 +165,8 @@ fn completed_session() -> SessionReport {
         worker: "w2".to_owned(),
         epoch: 2,
         last_seq: 19,
+        alert_updates: Vec::new(),
+        covered_updates: 0,
         executive_summary: Some(
             "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5]\nDo next: raise the limit".to_owned(),
         ),
@@ -325,4 +327,26 @@ fn a_question_is_marked_in_a_list() {
     assert!(listed.contains("critical  ↳ question about a41c9e02: Is it over?"), "{listed}");
     let ascii = list::running(&question, at(95), &Style { charset: Charset::Ascii, ..Style::default() });
     assert!(ascii.ends_with("critical  -> question about a41c9e02: Is it over?"), "{ascii}");
+}
+
+#[test]
+fn changes_of_the_alert_are_listed_and_late_ones_are_named() {
+    let update = |number, report| AlertUpdateReport { number, at: at(2), alert_id: id("77d0b3aa"), report };
+    let grown = json!({"firing": {"count": 3, "lines": ["n2"]}});
+    let mut alert = completed();
+    if let Some(session) = &mut alert.session {
+        session.alert_updates = vec![update(1, grown), update(2, json!({"status": "resolved"}))];
+        session.covered_updates = 1;
+    }
+    let shown = show::show(&alert, at(60), &narrow());
+    fits(&shown, 80);
+    let from = shown.iter().position(|line| line.contains("the alert changed")).unwrap();
+    let expected = [
+        "  the alert changed 2 times; the last 1 came too late for the analysis:",
+        "    77d0b3aa  2026-11-21 14:02:02Z  3 more alerts fire",
+        "    77d0b3aa  2026-11-21 14:02:02Z  the alert is resolved",
+    ];
+    assert_eq!(shown[from..from + 3], expected);
+    let report = report::report(&alert, at(60)).join("\n");
+    assert!(report.contains("- **Not covered:** 1 change of the alert after the last model call\n"), "{report}");
 }

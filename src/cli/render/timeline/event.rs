@@ -14,6 +14,8 @@ use crate::cli::render::{format, text};
 
 /// Lines of an error that are shown without `-v`.
 const MAX_ERROR_LINES: usize = 10;
+/// Lines of a change of the alert that are shown without `-v`.
+const MAX_UPDATE_LINES: usize = 12;
 /// Lines of a question that are shown without `-v`.
 const MAX_QUESTION_LINES: usize = 10;
 
@@ -49,8 +51,11 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
         EventType::StageStarted => session::stage(event, &meta, Symbol::Start, "started"),
         EventType::StageCompleted => session::stage(event, &meta, Symbol::End, "completed"),
         EventType::AlertJoined => session::alert_joined(&meta, &content),
+        EventType::AlertUpdated => {
+            Row::new(Symbol::Joined, "alert changed", Body::Whole(content, Some(MAX_UPDATE_LINES)))
+        }
         EventType::AlertResolved => Row::line(Symbol::Joined, "resolved", &content),
-        EventType::SessionCompleted => session::end(&meta, String::new(), "completed", Paint::Green),
+        EventType::SessionCompleted => session::end(&meta, session::late(&meta), "completed", Paint::Green),
         EventType::SessionFailed => session::end(&meta, content, "failed", Paint::Red),
         EventType::SessionCancelled => session::end(&meta, content, "cancelled", Paint::Red),
         EventType::SessionTimedOut => session::end(&meta, content, "timed out", Paint::Red),

@@ -114,6 +114,12 @@ pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
     Row::line(Symbol::Joined, "joined", &alert.unwrap_or_else(|| content.to_owned()))
 }
 
+/// The changes of the alert that came after the last model call.
+pub(super) fn late(meta: &Meta<'_>) -> String {
+    let late = meta.number("late_updates").filter(|late| *late > 0);
+    late.map(|late| format!("{} of the alert came too late for it", format::count(late, "change"))).unwrap_or_default()
+}
+
 /// The last event; `error` is the reason for a missing analysis.
 pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, paint: Paint) -> Row {
     // A final answer is the normal end of a session; every other reason is shown.

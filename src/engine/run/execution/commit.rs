@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Execution, now};
-use crate::engine::ports::{Checkpoint, Feed, Journal, RunStatus, StoreError};
+use crate::engine::ports::{Appended, Checkpoint, Feed, Journal, RunStatus, StoreError};
 use crate::engine::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::engine::run::instruments;
 use crate::engine::run::performed::Performed;
@@ -31,10 +31,10 @@ impl<W: World> Execution<W> {
     pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
-        let numbers = loop {
+        let Appended { events: numbers, updates } = loop {
             let write = self.ports.journal.append(self.lease, checkpoint.clone());
             match self.control.within(STORE_BOUND, write).await {
-                Ok(numbers) => break numbers,
+                Ok(appended) => break appended,
                 Err(StoreError::Unavailable(error)) => {
                     tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} delayed: store is unavailable: {error}", checkpoint.number);
                     let pause = tokio::time::sleep(STORE_RETRY_DELAY); // pace of the retries
@@ -52,6 +52,7 @@ impl<W: World> Execution<W> {
         };
         metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
         self.control.progressed();
+        self.control.has_updates(updates);
         self.checkpoint = checkpoint.number;
         self.attempts.record(checkpoint.iteration, checkpoint.attempt);
         let has_events = !checkpoint.events.is_empty();

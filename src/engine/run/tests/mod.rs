@@ -1,6 +1,7 @@
 //! Tests of runs over fakes of the ports, in paused time.
 
 mod attempts;
+mod alert_updates;
 mod chains;
 mod citations;
 mod endings;

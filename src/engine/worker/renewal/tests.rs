@@ -27,7 +27,7 @@ async fn locked_for(secs: u64, one: Renewal) -> (bool, usize) {
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_whose_row_is_never_free_is_renewed_by_a_statement_that_waits_for_it() {
-    let renewed = Renewal::Renewed { last_seq: 1, cancel_requested: false };
+    let renewed = Renewal::Renewed { last_seq: 1, updates: 0, cancel_requested: false };
     assert_eq!(locked_for(95, renewed).await, (true, 10), "every 10 s");
 }
 

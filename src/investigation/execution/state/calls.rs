@@ -6,6 +6,16 @@ use crate::investigation::execution::repeats::identity;
 use crate::investigation::execution::unmasked::Arguments;
 
 impl State {
+    /// Whether the model repeats its calls and still needs feedback about that.
+    pub fn needs_repeat_feedback(&self) -> bool {
+        self.repeats.need_feedback() && !self.has_feedback
+    }
+
+    /// Whether the last calls are refused because the model repeated them too often.
+    pub fn refuses_calls(&self) -> bool {
+        self.repeats.are_refused()
+    }
+
     /// Calls without a result, in the order to run them.
     pub fn open_calls(&self) -> &[OpenCall] {
         &self.open

@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::execution::cited_events;
 use crate::investigation::execution::entry::{
-    Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, Summary, ToolCall, ToolResult,
+    AlertUpdated, Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, Summary, ToolCall, ToolResult,
 };
 use crate::investigation::execution::recovery::identity;
 use crate::investigation::execution::results;
@@ -68,6 +69,7 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
             error_kind(*source).map(event).into_iter().collect()
         }
         Entry::Switched { provider } => vec![switched(state, *provider, entries)],
+        Entry::AlertUpdated(updated) => vec![alert_updated(updated)],
         Entry::Summarised(summary) => vec![summarised(state, summary, measured)],
         Entry::Prompt { .. }
         | Entry::Feedback { .. }
@@ -90,6 +92,15 @@ fn switched(state: &State, provider: usize, entries: &[Entry]) -> EventDraft {
     let content = format!("{from} has failed{why}: {to} goes on");
     let metadata = json!({"from": from, "to": to, "code": code, "reason": reason});
     EventDraft::new(EventType::ProviderFallback, content, metadata)
+}
+
+/// The event of an update of the alert.
+fn alert_updated(updated: &AlertUpdated) -> EventDraft {
+    let AlertUpdated { content, upto, firing, resolved, severity, status } = updated;
+    let metadata = json!({"update": upto, "firing": firing, "resolved": resolved});
+    EventDraft::new(EventType::AlertUpdated, content, metadata)
+        .with("severity", severity.map(Severity::as_str))
+        .with("status", status.map(AlertStatus::as_str))
 }
 
 /// The event of a summary, or of the failure to make one. The whole result stays in the store in either case.

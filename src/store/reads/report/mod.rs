@@ -84,6 +84,10 @@ pub struct SessionReport {
     pub epoch: i32,
     /// The number of its last event.
     pub last_seq: i32,
+    /// What alerts that joined it have changed, in order.
+    pub alert_updates: Vec<AlertUpdateReport>,
+    /// The last of these changes that the analysis covers; 0 until the end.
+    pub covered_updates: i32,
     /// Cause, evidence and next step.
     pub executive_summary: Option<String>,
     pub final_analysis: Option<String>,
@@ -96,6 +100,25 @@ pub struct SessionReport {
     pub models: Vec<ModelReport>,
     pub model_calls: Vec<ModelCallReport>,
     pub tool_calls: Vec<ToolCallReport>,
+}
+
+impl SessionReport {
+    /// The number of changes of the alert that came after the last model call of a completed session.
+    pub fn late_updates(&self) -> usize {
+        let covered = usize::try_from(self.covered_updates).unwrap_or_default();
+        if self.status == RunStatus::Completed { self.alert_updates.len().saturating_sub(covered) } else { 0 }
+    }
+}
+
+/// What an alert that joined a session has changed.
+#[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
+pub struct AlertUpdateReport {
+    /// From 1.
+    pub number: i32,
+    pub at: DateTime<Utc>,
+    pub alert_id: SessionId,
+    /// `severity` and `status`, if they have changed; `firing` and `resolved`, each with `count` and `lines`.
+    pub report: Value,
 }
 
 /// A stage with its executions.

@@ -9,7 +9,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    AlertReport, ExecutionReport, ModelReport, QuestionReport, SessionReport, StageReport, ToolCallReport, model_calls,
+    AlertReport, AlertUpdateReport, ExecutionReport, ModelReport, QuestionReport, SessionReport, StageReport,
+    ToolCallReport, model_calls,
 };
 use crate::engine::ports::{DeadReason, RunStatus};
 use crate::investigation::alert::Severity;
@@ -21,7 +22,8 @@ use crate::store::connect::Store;
 use crate::store::error::Error;
 use crate::store::rows::words::DispositionKind;
 use crate::store::schema::{
-    agent_executions, alert_sessions, alerts, llm_interactions, stages, timeline_events, tool_interactions,
+    agent_executions, alert_sessions, alert_updates, alerts, llm_interactions, stages, timeline_events,
+    tool_interactions,
 };
 
 #[derive(Queryable, Selectable)]
@@ -59,6 +61,7 @@ struct SessionRow {
     worker_name: String,
     lease_epoch: i32,
     event_seq: i32,
+    covered_updates: i32,
     executive_summary: Option<String>,
     final_analysis: Option<String>,
     error: Option<String>,
@@ -182,6 +185,8 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         worker: session.worker_name,
         epoch: session.lease_epoch,
         last_seq: session.event_seq,
+        alert_updates: alert_updates(connection, id)?,
+        covered_updates: session.covered_updates,
         executive_summary: session.executive_summary,
         final_analysis: session.final_analysis,
         citations,
@@ -191,6 +196,12 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         model_calls: model_calls::read(connection, id)?,
         tool_calls: tool_calls(connection, id)?,
     })
+}
+
+fn alert_updates(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<AlertUpdateReport>> {
+    use alert_updates::{alert_id, created_at, report, session_id, update_no};
+    let of_session = alert_updates::table.filter(session_id.eq(id)).order(update_no);
+    of_session.select((update_no, created_at, alert_id, report)).load(connection)
 }
 
 /// The citations in the event that shows the analysis.

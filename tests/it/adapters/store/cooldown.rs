@@ -1,5 +1,7 @@
 //! The cooldown: a completed investigation covers later alerts of its fingerprint for a limited time.
 
+mod alert_updates;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -347,13 +349,19 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twi
         for (alert, place) in &places {
             let expected = match place {
                 Opened::Session(_) => true,
-                Opened::Joined(session) => *session == ending || anew.contains(session),
+                Opened::Joined(session) | Opened::Updated { session, .. } => {
+                    *session == ending || anew.contains(session)
+                }
                 Opened::CoveredByCooldown(session) => *session == ending,
                 Opened::TargetCancelling(_) | Opened::NotInvestigated | Opened::Raced => false,
             };
             assert!(expected, "{alert} {place:?}");
         }
-        let joined_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
+        let is_old = |place: &Opened| match place {
+            Opened::Joined(session) | Opened::Updated { session, .. } => *session == ending,
+            _ => false,
+        };
+        let joined_old = places.iter().filter(|(_, place)| is_old(place)).count();
         joined += joined_old;
         cooling += places.iter().filter(|(_, place)| *place == Opened::CoveredByCooldown(ending)).count();
         assert!(database.holds(&format!(

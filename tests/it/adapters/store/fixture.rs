@@ -62,6 +62,7 @@ pub(crate) fn alert(fingerprint: &str) -> Alert {
         severity: Severity::High,
         status: AlertStatus::Firing,
         members: vec![Uuid::from_u128(1)],
+        reports: Vec::new(),
         fingerprint: fingerprint.into(),
         runbook_url: None,
         text: "the disk of db-1 is full".into(),
@@ -286,6 +287,7 @@ pub(crate) fn completed() -> SessionEnd {
     SessionEnd {
         status: RunStatus::Completed,
         reason: StopReason::FinalAnswer,
+        covered_updates: 0,
         final_analysis: Some("the disk filled up with logs".into()),
         executive_summary: None,
         error: None,

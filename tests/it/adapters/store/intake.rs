@@ -6,6 +6,7 @@ use tarsy::engine::ports::{
     StoreError,
 };
 use tarsy::investigation::alert::{Alert, AlertStatus};
+use tarsy::investigation::alert_update::Change;
 use tarsy::investigation::timeline::TimelineEvent;
 use tarsy::store::{CancelAnswer, IdMatch, SessionFilter};
 
@@ -68,11 +69,13 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
     assert_eq!(store.open(open_request(late, "fp")).await, Ok(Opened::Joined(open)));
     assert_eq!(store.receive(received(late, b"late")).await, Ok(Disposition::Joined(open)));
     store.receive(received(over, b"over")).await.unwrap();
-    assert_eq!(store.open(resolved("fp", open_request(over, "fp"))).await, Ok(Opened::Joined(open)));
+    let updated = Opened::Updated { session: open, changes: vec![Change::Resolved] };
+    assert_eq!(store.open(resolved("fp", open_request(over, "fp"))).await, Ok(updated));
 
     let events = store.events(open, 1, 10).await.unwrap();
     let joined = |alert| json!({"alert_id": alert, "severity": "high"});
-    assert_eq!(summaries(&events), [(2, "alert_joined", joined(late)), (3, "alert_resolved", joined(over))]);
+    let resolution = json!({"alert_id": over, "severity": "high", "update": 1});
+    assert_eq!(summaries(&events), [(2, "alert_joined", joined(late)), (3, "alert_resolved", resolution)]);
     let own = store.events(late, 0, 10).await.unwrap();
     assert_eq!(summaries(&own), [(1, "joined", json!({"joined_session_id": open, "fingerprint": "fp"}))]);
     let status = store.standing(late).await.unwrap();
@@ -92,7 +95,9 @@ async fn from_the_tenth_join_on_only_some_joins_have_an_event() {
         store.receive(received(id, b"storm")).await.unwrap();
         let request = open_request(id, "fp");
         let request = if firing { request } else { resolved("fp", request) };
-        assert_eq!(store.open(request.clone()).await, Ok(Opened::Joined(open)));
+        let opened = store.open(request.clone()).await;
+        let is_new = !firing && joined.len() == 60;
+        assert_eq!(matches!(opened, Ok(Opened::Updated { .. })), is_new, "{opened:?}");
         assert_eq!(store.open(request).await, Ok(Opened::Joined(open)), "a repeated request is not counted again");
         joined.push(id);
     }
@@ -104,6 +109,7 @@ async fn from_the_tenth_join_on_only_some_joins_have_an_event() {
     let expected: Vec<(&str, serde_json::Value)> = counts
         .map(|(kind, count, id)| match count {
             10.. => (kind, json!({"alert_id": id, "severity": "high", "count": count})),
+            1 if kind == "alert_resolved" => (kind, json!({"alert_id": id, "severity": "high", "update": 1})),
             _ => (kind, json!({"alert_id": id, "severity": "high"})),
         })
         .collect();

@@ -226,7 +226,7 @@ async fn one_locked_row_does_not_keep_the_other_leases_from_being_renewed() {
     let mut rival = database.connection();
     let lock = format!("BEGIN; SELECT 1 FROM alert_sessions WHERE session_id = '{}' FOR UPDATE", leases[1].session_id);
     rival.batch_execute(&lock).unwrap();
-    let renewed = |cancel_requested| Renewal::Renewed { last_seq: 1, cancel_requested };
+    let renewed = |cancel_requested| Renewal::Renewed { last_seq: 1, updates: 0, cancel_requested };
     assert_eq!(
         store.renew(leases.clone(), Duration::from_secs(300)).await,
         Ok(vec![renewed(false), Renewal::Locked, Renewal::Lost, Renewal::Ended, renewed(true)])

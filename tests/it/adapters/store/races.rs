@@ -93,7 +93,9 @@ async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
         for (alert, place) in &places {
             let expected = match place {
                 Opened::Session(_) => true,
-                Opened::Joined(session) => *session == ending || anew.contains(session),
+                Opened::Joined(session) | Opened::Updated { session, .. } => {
+                    *session == ending || anew.contains(session)
+                }
                 Opened::CoveredByCooldown(_)
                 | Opened::TargetCancelling(_)
                 | Opened::NotInvestigated
@@ -101,7 +103,11 @@ async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
             };
             assert!(expected, "{alert} {place:?}");
         }
-        let joined_old = places.iter().filter(|(_, place)| *place == Opened::Joined(ending)).count();
+        let is_old = |place: &Opened| match place {
+            Opened::Joined(session) | Opened::Updated { session, .. } => *session == ending,
+            _ => false,
+        };
+        let joined_old = places.iter().filter(|(_, place)| is_old(place)).count();
         joined_before += joined_old;
         assert!(database.holds(&format!(
             "SELECT count(*) = {} AND max(session_seq) = count(*) \

@@ -261,7 +261,14 @@ async fn write(
             }
         }
     };
-    let record = WriteRecord { id, execution: execution.0, number, epoch: lease.epoch, fault, answer: answer.clone() };
+    let record = WriteRecord {
+        id,
+        execution: execution.0,
+        number,
+        epoch: lease.epoch,
+        fault,
+        answer: answer.clone().map(|appended| appended.events),
+    };
     shared.ledger.lock().await.push(record);
     answer.map(|_numbers| ())
 }

@@ -6,6 +6,7 @@ mod burst;
 mod outages;
 mod rollout;
 mod sigterm;
+mod joins;
 mod storm;
 mod upgrade;
 mod retention_at_scale;

@@ -50,10 +50,10 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
     let open = plan(
         &database,
         open,
-        "uuid, text, boolean, float8, uuid[], text, float8, float8, uuid, uuid, text, text, uuid, uuid, text, integer, jsonb, text, text, \
-         text, text, text, text, text, jsonb",
+        "uuid, text, uuid[], integer, boolean, uuid[], text, integer, integer, jsonb, uuid[], uuid[], text, float8, float8, float8, \
+         uuid, uuid, text, text, uuid, uuid, text, integer, jsonb, text, text, text, text, text, text, text, jsonb",
         &format!(
-            "{id}, 'fp-1', true, 3600, ARRAY[{id}]::uuid[], 'high', 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, NULL, 1, '{{}}', 't', 't', 's', 'b', \
+            "{id}, 'fp-1', ARRAY[{id}]::uuid[], 50, true, '{{}}', 'high', 512, NULL, NULL, '{{}}', '{{}}', 'low', 3600, 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, NULL, 1, '{{}}', 't', 't', 's', 'b', \
              'session_started', 'completed', 's', '{{}}'"
         ),
     );

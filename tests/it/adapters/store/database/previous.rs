@@ -160,3 +160,47 @@ async fn a_worker_without_questions_runs_beside_a_newer_one() {
     assert_eq!(places, ["opened", "cooling", "opened", "joined"]);
     assert_eq!(store.events(question, 0, 10).await.unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn a_worker_without_alert_updates_joins_and_covers_beside_a_newer_one() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let mut old = database.connection();
+    old.batch_execute(concat!(
+        "PREPARE open (uuid, text, boolean, float8, uuid[], text, float8, float8, uuid, uuid, text, text, uuid, uuid, \
+         text, integer, jsonb, text, text, text, text, text, text, text, jsonb) AS ",
+        include_str!("previous/open_without_updates.sql")
+    ))
+    .unwrap();
+    let mut join_old = |id, members: &str| {
+        let row: Outcome = diesel::sql_query(format!(
+            "EXECUTE open ('{id}', 'fp', true, 3600, '{{{members}}}', 'high', NULL, 30, '{id}', '{id}', 'old', '', NULL, \
+             NULL, NULL, 1, '{{}}', 'disk', 'disk full', 'json', 'the disk is full', '', '', '', NULL)"
+        ))
+        .get_result(&mut old)
+        .unwrap();
+        row.outcome
+    };
+    let new = |id, members: &[u128]| {
+        let mut request = OpenRequest { cooldown: std::time::Duration::from_secs(3600), ..open_request(id, "fp") };
+        request.alert.members = members.iter().map(|number| uuid::Uuid::from_u128(*number)).collect();
+        request
+    };
+    let member = |number| uuid::Uuid::from_u128(number).to_string();
+    let ids: [_; 5] = std::array::from_fn(|_| new_id());
+    for id in ids {
+        store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
+    }
+    let Ok(Opened::Session(claimed)) = store.open(new(ids[0], &[1])).await else { panic!("not opened") };
+    assert_eq!(join_old(ids[1], &member(2)), "joined", "the old worker only counts it");
+    assert!(matches!(store.open(new(ids[2], &[1, 2])).await, Ok(Opened::Updated { .. })), "it is new for the session");
+    store.finish(claimed.lease, completed()).await.unwrap();
+    assert_eq!(join_old(ids[3], &member(1)), "covered_by_cooldown");
+    assert!(matches!(store.open(new(ids[4], &[2])).await, Ok(Opened::Session(_))));
+}
+
+#[derive(QueryableByName)]
+struct Outcome {
+    #[diesel(sql_type = Text)]
+    outcome: String,
+}

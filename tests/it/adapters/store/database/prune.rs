@@ -64,6 +64,11 @@ async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId
          VALUES ('{}', gen_random_uuid(), now(), 1, 0, '[]')",
         lease.session_id
     ));
+    database.execute(&format!(
+        "INSERT INTO alert_updates (session_id, update_no, alert_id, created_at, firing, resolved, severity, status, report) \
+         VALUES ('{0}', 1, '{0}', now(), '{{}}', '{{}}', 'low', 'firing', '{{}}')",
+        lease.session_id
+    ));
     lease.session_id
 }
 

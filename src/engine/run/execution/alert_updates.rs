@@ -1,0 +1,42 @@
+//! Appends what alerts that joined the session have changed, before the next model call of an execution.
+//!
+//! The run learns their number with every checkpoint and renewal, and reads them only if there are new ones. The
+//! number of the last update is in the journal of the execution, so the model gets each update once, from any worker.
+
+use super::Execution;
+use crate::engine::ports::Journal;
+use crate::engine::run::control::{Interrupted, STORE_BOUND};
+use crate::engine::world::World;
+use crate::investigation::alert_update;
+use crate::investigation::execution::decide::Decision;
+use crate::investigation::execution::entry::Entry;
+
+/// Whether the model is called next, perhaps after the prompt that forces its conclusion.
+pub(super) fn is_before_call(decision: &Decision) -> bool {
+    match decision {
+        Decision::CallModel(_) => true,
+        Decision::Append(entries) => entries.iter().any(|entry| matches!(entry, Entry::Concluding { .. })),
+        Decision::RunTools(_) | Decision::Summarise(_) | Decision::Done(_) => false,
+    }
+}
+
+impl<W: World> Execution<W> {
+    /// Appends the updates of the alert that the journal does not have. Returns whether there were any.
+    pub(super) async fn append_updates(&mut self) -> Result<bool, Interrupted> {
+        let known = self.state.known_updates();
+        if self.control.updates() <= known {
+            return Ok(false);
+        }
+        let read = self.ports.journal.alert_updates(self.lease.session_id, known);
+        let Some(entry) = alert_update::entry(&self.control.within(STORE_BOUND, read).await?) else {
+            return Ok(false);
+        };
+        let mut entries = vec![entry];
+        if self.state.concluding().is_some() {
+            // The request to conclude has to be the last message.
+            entries.push(Entry::Feedback { content: self.state.plan().conclusion_prompt.clone() });
+        }
+        self.append(entries).await?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,124 @@
+//! Updates of the alert: the model gets each once before the next model call, also when a worker dies at any write.
+
+use super::{control, run};
+use crate::engine::testing::{Death, Scene, Turn};
+use crate::investigation::alert::{AlertStatus, Severity};
+use crate::investigation::alert_update::AlertUpdate;
+use crate::investigation::execution::entry::{Entry, Role};
+use crate::investigation::execution::state::State;
+use crate::investigation::plan::Strategy;
+use crate::investigation::timeline::EventType;
+
+const LOOK: &str = "Thought: look\nAction: k8s.get\nAction Input: {\"pod\": \"a\"}";
+const FOUND: &str = "Thought: enough\nFinal Answer: Cause: y";
+
+/// The strategy, its iterations, and the answers.
+type Script = (Strategy, u32, Vec<Turn>);
+
+fn scripts() -> [Script; 5] {
+    use Turn::{Fails, Says};
+    let native = Strategy::NativeThinking;
+    let look = || Says("look", vec![("a", "k8s.get")]);
+    [
+        (native, 9, vec![look(), Fails, Says("Cause: y", vec![])]),
+        (native, 1, vec![look(), Says("Cause: forced", vec![])]),
+        (Strategy::React, 9, vec![Says(LOOK, vec![]), Says(FOUND, vec![])]),
+        (Strategy::SingleCall, 9, vec![Says("Cause: y", vec![])]),
+        (Strategy::Synthesis, 9, vec![Says("Cause: y", vec![])]),
+    ]
+}
+
+fn updates() -> Vec<AlertUpdate> {
+    let severity = AlertUpdate { severity: Some(Severity::Critical), ..AlertUpdate::default() };
+    vec![severity, AlertUpdate { status: Some(AlertStatus::Resolved), ..AlertUpdate::default() }]
+}
+
+/// A scene with two updates that are committed before this write.
+fn scene(script: Script, from: u32) -> Scene {
+    let (strategy, limit, turns) = script;
+    let scene = Scene::new(strategy, limit, turns);
+    scene.disk().updates = updates();
+    scene.disk().updates_from = from;
+    scene
+}
+
+fn sent(scene: &Scene) -> Vec<u32> {
+    let journal = scene.journal();
+    let upto = |entry: &Entry| if let Entry::AlertUpdated(updated) = entry { Some(updated.upto) } else { None };
+    journal.iter().filter_map(upto).collect()
+}
+
+fn events(scene: &Scene) -> usize {
+    scene.disk().events.iter().filter(|event| event.event_type == EventType::AlertUpdated).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_before_the_last_call_is_sent_once_at_any_death() {
+    for script in scripts() {
+        // The stage begins with write 1, the prompts are write 2, and the last call comes after them.
+        for from in [0, 2] {
+            let whole = scene(script.clone(), from);
+            assert_eq!(run(&whole, control()).await, Ok(()));
+            assert_eq!((sent(&whole), events(&whole)), (vec![2], 1), "{script:?}");
+            assert_eq!(whole.disk().end.as_ref().map(|end| end.covered_updates), Some(2));
+            let writes = whole.disk().writes;
+            for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
+                let scene = scene(script.clone(), from);
+                scene.disk().death = death;
+                tokio::select! {
+                    biased;
+                    () = scene.ports.journal.died.notified() => {}
+                    ended = run(&scene, control()) => panic!("outlived {death:?}: {ended:?}"),
+                }
+                scene.disk().epoch += 1;
+                scene.disk().death = Death::Never;
+                if scene.disk().end.is_none() {
+                    assert_eq!(run(&scene, control()).await, Ok(()), "{script:?} {death:?}");
+                }
+                assert_eq!((sent(&scene), events(&scene)), (vec![2], 1), "{script:?} {death:?}");
+                assert_eq!(scene.journal(), whole.journal(), "{script:?} {death:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_after_the_last_call_is_not_sent_and_not_covered() {
+    for script in scripts() {
+        let whole = scene(script.clone(), 0);
+        assert_eq!(run(&whole, control()).await, Ok(()));
+        let late = scene(script, whole.disk().writes - 3);
+        assert_eq!(run(&late, control()).await, Ok(()));
+        assert_eq!((sent(&late), events(&late)), (vec![], 0));
+        assert_eq!(late.disk().end.as_ref().map(|end| end.covered_updates), Some(0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_request_to_conclude_comes_after_an_update() {
+    // Write 5 is the request to conclude: the update is known with its reply.
+    for from in [0, 4, 5] {
+        let scene = scene(scripts()[1].clone(), from);
+        assert_eq!(run(&scene, control()).await, Ok(()));
+        let journal = scene.journal();
+        assert_eq!(sent(&scene), [2], "{from}: {journal:#?}");
+        let before_last = journal.iter().rposition(|entry| matches!(entry, Entry::Answer(_))).unwrap();
+        assert!(matches!(journal[before_last - 1], Entry::Feedback { .. }), "{journal:#?}");
+    }
+}
+
+#[test]
+fn an_update_is_a_message_with_a_fence_in_every_strategy() {
+    for (strategy, ..) in scripts() {
+        let plan = crate::investigation::testing::agent_plan(strategy, vec![]);
+        let entry = crate::investigation::alert_update::entry(&[crate::investigation::alert_update::NumberedUpdate {
+            number: 1,
+            update: updates().remove(0),
+        }]);
+        let state = State::replay(std::sync::Arc::new(plan), None, entry);
+        let [message] = state.messages().try_into().unwrap();
+        assert_eq!(message.role, Role::User);
+        assert!(message.content.contains("```text\nthe severity is now critical\n```\n"), "{}", message.content);
+        assert_eq!((state.known_updates(), state.answered_updates()), (1, 0));
+    }
+}

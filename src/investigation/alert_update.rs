@@ -1,0 +1,246 @@
+//! Alert updates: what a later alert of a group adds to the investigation that it joins.
+//!
+//! An update is decided once, from what the investigation knows and what the alert reports. Agents get it in one
+//! message before their next model call, and people in one event.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::alert::{AlertStatus, MemberReport, Severity};
+use super::execution::entry::{AlertUpdated, Entry};
+
+/// Further updates of a session are counted as joins only.
+pub const MAX_UPDATES: u32 = 50;
+/// Alerts of a group that an investigation distinguishes; further ones are counted.
+pub const MAX_KNOWN: usize = 512;
+/// Alerts that one update describes; further ones are counted.
+const MAX_DESCRIBED: usize = 10;
+/// Updates that one message describes, the newest ones; earlier ones are summed up.
+const MAX_SHOWN: usize = 5;
+/// Maximum size of the part of a message that quotes alerts.
+const MAX_TEXT_BYTES: usize = 8 * 1024;
+
+/// What an investigation knows of its alert: what opened it, and each update since.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct KnownAlert {
+    /// Number of the last update; 0 before the first.
+    pub updates: u32,
+    /// Members that fire.
+    pub firing: Vec<Uuid>,
+    /// Members that fired and are resolved.
+    pub resolved: Vec<Uuid>,
+    /// The worst one so far.
+    pub severity: Severity,
+    pub status: AlertStatus,
+}
+
+/// What an alert reports of its group.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportedAlert<'a> {
+    pub status: AlertStatus,
+    pub severity: Severity,
+    /// Members that fire.
+    pub members: &'a [Uuid],
+    /// Members that are resolved: [`resolved_members`].
+    pub resolved: &'a [Uuid],
+    pub reports: &'a [MemberReport],
+}
+
+/// What one alert has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlertUpdate {
+    /// The severity, if it is worse than any before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    /// The status, if it has changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<AlertStatus>,
+    /// Alerts that fire and did not before.
+    #[serde(default)]
+    pub firing: Described,
+    /// Alerts that fired and are resolved.
+    #[serde(default)]
+    pub resolved: Described,
+}
+
+/// Alerts, the first ones with their descriptions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Described {
+    pub count: u32,
+    /// Clean and masked lines.
+    pub lines: Vec<String>,
+}
+
+/// An update with its number within the session, from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberedUpdate {
+    pub number: u32,
+    pub update: AlertUpdate,
+}
+
+/// The words of an update in metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// More of the group fires, or it fires again.
+    Firing,
+    Severity,
+    /// Some or all of the group is resolved.
+    Resolved,
+}
+
+impl Change {
+    pub const ALL: [Self; 3] = [Self::Firing, Self::Severity, Self::Resolved];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Firing => "firing",
+            Self::Severity => "severity",
+            Self::Resolved => "resolved",
+        }
+    }
+}
+
+impl KnownAlert {
+    /// What `alert` changes, with what is known after it; `None` if nothing is new, or after [`MAX_UPDATES`].
+    ///
+    /// `store/sql/open.sql` asks for this only when there may be something new, by the same comparison.
+    pub fn update(&self, alert: &ReportedAlert<'_>) -> Option<(Self, AlertUpdate)> {
+        if self.updates >= MAX_UPDATES {
+            return None;
+        }
+        let mut after = Self { updates: self.updates + 1, ..self.clone() };
+        let mut update =
+            AlertUpdate { status: (alert.status != self.status).then_some(alert.status), ..<_>::default() };
+        after.status = alert.status;
+        match alert.status {
+            AlertStatus::Resolved => {
+                update.resolved = Described::new(&self.firing, alert.reports);
+                after.resolved.append(&mut after.firing);
+            }
+            AlertStatus::Firing => {
+                let room = MAX_KNOWN.saturating_sub(self.firing.len() + self.resolved.len());
+                let (again, new) = self.begun(alert.members);
+                let over = alert.resolved.iter().filter(|member| self.firing.contains(member));
+                let over: Vec<Uuid> = over.copied().collect();
+                after.firing.retain(|member| !over.contains(member));
+                after.resolved.retain(|member| !again.contains(member));
+                after.resolved.extend(&over);
+                after.firing.extend(again.iter().chain(new.iter().take(room)));
+                let begun: Vec<Uuid> = if room == 0 { again } else { again.into_iter().chain(new).collect() };
+                update.firing = Described::new(&begun, alert.reports);
+                update.resolved = Described::new(&over, alert.reports);
+                update.severity = (alert.severity > self.severity).then_some(alert.severity);
+                after.severity = self.severity.max(alert.severity);
+            }
+        }
+        (!update.is_empty()).then_some((after, update))
+    }
+
+    /// Members that fire again, and those that were never known.
+    fn begun(&self, members: &[Uuid]) -> (Vec<Uuid>, Vec<Uuid>) {
+        let begun = members.iter().filter(|member| !self.firing.contains(member));
+        begun.copied().partition(|member| self.resolved.contains(member))
+    }
+}
+
+/// The members that an alert reports as resolved and not as firing, too.
+pub fn resolved_members(firing: &[Uuid], reports: &[MemberReport]) -> Vec<Uuid> {
+    let resolved = reports.iter().filter(|report| report.status == AlertStatus::Resolved);
+    let mut members: Vec<Uuid> = resolved.map(|report| report.member).collect();
+    members.sort_unstable();
+    members.dedup();
+    members.retain(|member| !firing.contains(member));
+    members
+}
+
+impl Described {
+    fn new(members: &[Uuid], reports: &[MemberReport]) -> Self {
+        let described = reports.iter().filter(|report| members.contains(&report.member));
+        let lines = described.map(|report| report.text.clone()).take(MAX_DESCRIBED).collect();
+        Self { count: u32::try_from(members.len()).unwrap_or(u32::MAX), lines }
+    }
+}
+
+impl AlertUpdate {
+    fn is_empty(&self) -> bool {
+        self.changes().next().is_none()
+    }
+
+    /// What has changed.
+    pub fn changes(&self) -> impl Iterator<Item = Change> {
+        let is_changed = |change: &Change| match change {
+            Change::Firing => self.firing.count > 0 || self.status == Some(AlertStatus::Firing),
+            Change::Severity => self.severity.is_some(),
+            Change::Resolved => self.resolved.count > 0 || self.status == Some(AlertStatus::Resolved),
+        };
+        Change::ALL.into_iter().filter(is_changed)
+    }
+
+    /// One line: `3 more alerts fire; the severity is now critical`.
+    pub fn headline(&self) -> String {
+        let fires = match (self.firing.count, self.status) {
+            (0, Some(AlertStatus::Firing)) => Some("the alert fires again".to_owned()),
+            (0, Some(AlertStatus::Resolved) | None) => None,
+            (1, _) => Some("1 more alert fires".to_owned()),
+            (count, _) => Some(format!("{count} more alerts fire")),
+        };
+        let resolved = match (self.resolved.count, self.status) {
+            (_, Some(AlertStatus::Resolved)) => Some("the alert is resolved".to_owned()),
+            (0, _) => None,
+            (1, _) => Some("1 alert is resolved".to_owned()),
+            (count, _) => Some(format!("{count} alerts are resolved")),
+        };
+        let worse = self.severity.map(|severity| format!("the severity is now {}", severity.as_str()));
+        [fires, resolved, worse].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    fn write(&self, text: &mut String) {
+        text.push_str(&self.headline());
+        text.push('\n');
+        for (what, described) in [("fires", &self.firing), ("resolved", &self.resolved)] {
+            for line in &described.lines {
+                writeln!(text, "- {what}: {line}").ok();
+            }
+            let more = usize::try_from(described.count).unwrap_or(usize::MAX).saturating_sub(described.lines.len());
+            if more > 0 && !described.lines.is_empty() {
+                writeln!(text, "- and {more} more").ok();
+            }
+        }
+    }
+}
+
+/// The entry that reports these updates to an agent, in the order of their numbers; `None` without any.
+pub fn entry(updates: &[NumberedUpdate]) -> Option<Entry> {
+    let upto = updates.last()?.number;
+    let (earlier, shown) = updates.split_at(updates.len().saturating_sub(MAX_SHOWN));
+    let sum = |updates: &[NumberedUpdate], of: fn(&AlertUpdate) -> &Described| {
+        updates.iter().map(|numbered| of(&numbered.update).count).fold(0, u32::saturating_add)
+    };
+    let mut content = String::new();
+    if !earlier.is_empty() {
+        let [firing, resolved] = [sum(earlier, |update| &update.firing), sum(earlier, |update| &update.resolved)];
+        let count = earlier.len();
+        writeln!(content, "{count} earlier changes: {firing} alerts began to fire, {resolved} were resolved").ok();
+    }
+    for NumberedUpdate { update, .. } in shown {
+        update.write(&mut content);
+    }
+    if content.len() > MAX_TEXT_BYTES {
+        content.truncate(content.floor_char_boundary(MAX_TEXT_BYTES));
+        content.push_str("…\n");
+    }
+    content.truncate(content.trim_end().len());
+    Some(Entry::AlertUpdated(AlertUpdated {
+        upto,
+        severity: updates.iter().filter_map(|numbered| numbered.update.severity).max(),
+        status: updates.iter().rev().find_map(|numbered| numbered.update.status),
+        firing: sum(updates, |update| &update.firing),
+        resolved: sum(updates, |update| &update.resolved),
+        content,
+    }))
+}
+
+#[cfg(test)]
+mod tests;

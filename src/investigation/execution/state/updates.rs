@@ -1,0 +1,23 @@
+//! The updates of the alert that an execution was told.
+
+use super::State;
+
+/// By the number of the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Updates {
+    pub(super) known: u32,
+    /// The model has answered since.
+    pub(super) answered: u32,
+}
+
+impl State {
+    /// Number of the last update of the alert in the journal; 0 for none.
+    pub fn known_updates(&self) -> u32 {
+        self.updates.known
+    }
+
+    /// The same, as far as the model has answered since.
+    pub fn answered_updates(&self) -> u32 {
+        self.updates.answered
+    }
+}
