@@ -31,7 +31,7 @@ async fn claims_since_the_last_event_of_an_execution_are_its_tries() {
     recorded(0, &[(1, 1), (2, 2)], first).await;
     recorded(1, &[], second).await;
 
-    store.release(lease).await.unwrap();
+    store.release(lease, "drain").await.unwrap();
     let Ok(Claim::Taken(claimed)) = store.claim(session, claim_request("w3")).await else { panic!("not free") };
     assert_eq!(claimed.lease.epoch, 4);
     recorded(1, &[(1, 1), (2, 2)], first).await;
