@@ -97,6 +97,15 @@ impl Nats {
     /// When the URL cannot be understood ([`Error::Url`]), a file of the credentials cannot be used, the server is too
     /// old or refuses, or, with [`ConnectRetry::UpTo`], does not answer in time.
     pub async fn connect(options: &Options) -> Result<Self, Error> {
+        Self::connect_reporting(options, &|_| {}).await
+    }
+
+    /// As [`Self::connect`]; each failed try is also given to `report`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::connect`].
+    pub async fn connect_reporting(options: &Options, report: &(dyn Fn(&Error) + Sync)) -> Result<Self, Error> {
         let Address { servers, login, redacted: url } = Address::parse(&options.url)?;
         options.credentials.check()?;
         let begun = Instant::now();
@@ -111,16 +120,20 @@ impl Nats {
                 }
                 Err(error) => error,
             };
-            if let ConnectRetry::UpTo(waited) = options.retry {
-                if is_final(&error) {
-                    return Err(Error::Refused { url, source: error });
+            let is_final = is_final(&error);
+            let error = failed(options, login.as_ref(), &url, begun.elapsed(), error);
+            match options.retry {
+                ConnectRetry::UpTo(waited) if is_final || begun.elapsed() + CONNECT_RETRY_DELAY >= waited => {
+                    return Err(error);
                 }
-                if begun.elapsed() + CONNECT_RETRY_DELAY >= waited {
-                    return Err(Error::Unreachable { url, waited, source: error });
+                ConnectRetry::UpTo(_) => {}
+                ConnectRetry::Forever => {
+                    report(&error);
+                    if logged == begun || logged.elapsed() >= LOG_INTERVAL {
+                        logged = Instant::now();
+                        tracing::warn!(%error, fix = error.fix(), "waiting for nats");
+                    }
                 }
-            } else if logged == begun || logged.elapsed() >= LOG_INTERVAL {
-                logged = Instant::now();
-                tracing::warn!(%url, waited_secs = begun.elapsed().as_secs(), %error, "waiting for nats");
             }
             tokio::time::sleep(CONNECT_RETRY_DELAY).await;
         }
@@ -262,6 +275,21 @@ impl ConnectionEvents {
 fn reconnect_delay(attempt: usize) -> Duration {
     let failures = u32::try_from(attempt).unwrap_or(u32::MAX).checked_sub(1);
     failures.map_or(Duration::ZERO, |failures| RECONNECT_BACKOFF.delay(failures))
+}
+
+/// The error of a failed try after `waited`.
+fn failed(options: &Options, login: Option<&Login>, url: &str, waited: Duration, source: ConnectError) -> Error {
+    let url = url.to_owned();
+    if !is_final(&source) {
+        let waited = if let ConnectRetry::UpTo(limit) = options.retry { limit } else { waited };
+        return Error::Unreachable { url, waited, source };
+    }
+    let reason = if source.kind() == ConnectErrorKind::AuthorizationViolation {
+        options.credentials.login.refusal(login).to_owned()
+    } else {
+        source.to_string()
+    };
+    Error::Refused { url, reason }
 }
 
 fn is_final(error: &ConnectError) -> bool {

@@ -75,6 +75,19 @@ impl Credentials {
 }
 
 impl LoginSource {
+    /// Why a server does not accept this login. `of_url` is the login of the URL that the process was started with.
+    pub(super) fn refusal(&self, of_url: Option<&Login>) -> &'static str {
+        match (self, of_url) {
+            (Self::Url | Self::UrlFile(_), None) => "it asks for a login, and none is set",
+            (Self::Url | Self::UrlFile(_), Some(Login::Token(_))) | (Self::Token(_), _) => "the token is wrong",
+            (Self::Url | Self::UrlFile(_), Some(Login::Password { .. })) | (Self::Password { .. }, _) => {
+                "user or password is wrong"
+            }
+            (Self::Credentials(_), _) => "it does not accept the user of NATS_CREDS_FILE",
+            (Self::Nkey(_), _) => "it does not accept the key of NATS_NKEY_FILE",
+        }
+    }
+
     /// The answer to the server's challenge. `of_url` is the login of the URL that the process was started with.
     ///
     /// # Errors

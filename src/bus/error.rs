@@ -32,11 +32,18 @@ pub enum Error {
         source: async_nats::ConnectError,
     },
     /// The server refused the connection: retrying does not help.
-    #[error("nats at {url} refused the connection: {source}")]
+    #[error("nats at {url} refused the connection: {reason}")]
     Refused {
         /// Without credentials.
         url: String,
-        source: async_nats::ConnectError,
+        reason: String,
+    },
+    /// The server can be used, but it stores no streams.
+    #[error("nats at {url} has no JetStream: {cause}")]
+    NoJetStream {
+        /// Without credentials.
+        url: String,
+        cause: JetStreamOff,
     },
     /// A file of the credentials cannot be used.
     #[error("nats credentials: {0}")]
@@ -115,7 +122,57 @@ pub enum Error {
     Unavailable(String),
 }
 
+/// Why a server has no JetStream for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JetStreamOff {
+    #[error("it is switched off in nats-server")]
+    Server,
+    #[error("it is switched off for the account of this login")]
+    Account,
+    #[error("no server of its cluster answers for it")]
+    Cluster,
+}
+
 impl Error {
+    /// The command or setting that mends the cause; `None` where the text of the error has it, or waiting helps.
+    pub fn fix(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Url { .. } => "set NATS_URL or --nats-url to nats://host:4222",
+            Self::Unreachable { .. } => "start nats-server -js there, or set NATS_URL or --nats-url",
+            Self::Refused { .. } => {
+                "set NATS_URL to nats://user:password@host:4222, or NATS_USER and NATS_PASSWORD, as the server has them"
+            }
+            Self::NoJetStream { cause: JetStreamOff::Server, .. } => {
+                "start nats-server with -js, or with jetstream {} in its configuration"
+            }
+            Self::NoJetStream { cause: JetStreamOff::Account, .. } => {
+                "set jetstream: enabled in this account in the configuration of nats-server"
+            }
+            Self::NoJetStream { cause: JetStreamOff::Cluster, .. } => {
+                "start the servers of the cluster that have JetStream"
+            }
+            Self::Credentials(_) => "correct the file, or set another one",
+            Self::OldServer { .. } => "upgrade nats-server",
+            Self::Unavailable(_)
+            | Self::Admin { .. }
+            | Self::Topology(_)
+            | Self::Storage { .. }
+            | Self::PlacementWithoutCluster(_)
+            | Self::Header(_)
+            | Self::NoStream(_)
+            | Self::Full { .. }
+            | Self::TooLarge { .. }
+            | Self::Duplicate(_)
+            | Self::Rejected { .. }
+            | Self::BodyNotKept(_) => return None,
+        })
+    }
+
+    /// Whether only a change of an address or of a login helps.
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Url { .. } | Self::Refused { .. } | Self::Credentials(_))
+    }
+
     /// The server or the client library refused `action` on `object`.
     pub(super) fn admin(object: impl Into<String>, action: &'static str, error: &dyn Display) -> Self {
         let mut reason = error.to_string();

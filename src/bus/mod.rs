@@ -32,7 +32,7 @@ pub use cancel_requests::JetStreamCancelRequests;
 pub use connection::{ConnectRetry, ConnectionState, Nats, Options};
 pub use credentials::{ClientCertificate as NatsCertificate, Credentials as NatsCredentials, LoginSource};
 pub use dead_letters::stored::{MAX_DEAD_LETTERS, StoredDeadLetter};
-pub use error::Error;
+pub use error::{Error, JetStreamOff};
 pub use headers::{
     ALERT_TYPE, ALLOWED, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT,
     FORCE, PARENT_ID, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,

@@ -8,6 +8,7 @@ mod config;
 mod database;
 mod familiar;
 mod hidden;
+mod relevant;
 mod sessions;
 mod tools;
 pub(crate) mod values;

@@ -1,11 +1,23 @@
-//! What a configuration without faults costs, where that is easily overlooked.
+//! What a configuration without faults costs, where that is easily overlooked, and what only another program knows.
 
-use super::Config;
 use super::sections::servers::ServerScope;
 use super::sections::servers::transport::McpTransport;
+use super::{Backend, Config};
 
-/// One line for each setting whose cost is easily overlooked: its key, then the cost.
+/// One line for each setting whose cost is easily overlooked: its key, then the cost. Then a line for the providers.
 pub fn hints(config: &Config) -> Vec<String> {
+    let mut hints = costs(config);
+    let real = config.llm_providers.iter().filter(|(_, llm)| llm.backend() != Backend::Scripted);
+    let real = real.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    if !real.is_empty() {
+        hints.push(format!(
+            "llm_providers: the LLM service has the keys of {real}; tarsy doctor asks it whether each can be called"
+        ));
+    }
+    hints
+}
+
+fn costs(config: &Config) -> Vec<String> {
     let own = config.mcp_servers.iter().filter(|(_, server)| server.scope == ServerScope::Session);
     let slots = config.worker.slots;
     own.map(|(name, server)| {

@@ -222,8 +222,13 @@ mod tests {
             faults(
                 "agent_chains: {k: {stages: [{agents: [sre]}]}, l: {stages: [{agents: [{name: sre}]}]}}\ndefaults: {chain: k}"
             ),
-            "tarsy.yaml: 1 fault\n  agent_chains.k.stages[0].agents[0]   line 1   \"sre\"; accepted: a mapping, written as \
+            "tarsy.yaml: 1 fault\n  agent_chains.k.stages[0].agents[0]   line 1   \"sre\"; expected a mapping, written as \
              \"- name: sre\""
+        );
+        assert_eq!(
+            faults("agent_chains: {k: {stages: [look]}}"),
+            "tarsy.yaml: 1 fault\n  agent_chains.k.stages[0]   line 1   \"look\"; expected a mapping",
+            "its keys are not reported as missing, too"
         );
     }
 }

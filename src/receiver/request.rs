@@ -80,7 +80,7 @@ pub(super) async fn read(
     let alert = normalise(&body, &Hints::default()).map_err(|error| Rejection::Invalid(error.to_string()))?;
     if !endpoint.accepts(&alert.source) {
         return Err(Rejection::Invalid(format!(
-            "body is not a webhook of Alertmanager or Grafana but {}",
+            "body is not an Alertmanager or Grafana webhook (looks like {})",
             alert.source
         )));
     }

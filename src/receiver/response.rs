@@ -55,7 +55,7 @@ impl Rejection {
     fn response(self) -> Response<Full<Bytes>> {
         let (status, reason, header): (_, Cow<'static, str>, _) = match self {
             Self::UnknownPath => {
-                (StatusCode::NOT_FOUND, "not found; available: /alertmanager, /grafana, /alert".into(), None)
+                (StatusCode::NOT_FOUND, "not found; use POST /alertmanager, /grafana or /alert".into(), None)
             }
             Self::MethodNotAllowed => {
                 let allow = Some((ALLOW, HeaderValue::from_static("POST")));

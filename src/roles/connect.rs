@@ -120,27 +120,26 @@ impl Addresses {
     /// # Errors
     /// When no server answers, or the server is too old.
     pub async fn nats_for_command(&self, role: &str) -> anyhow::Result<Nats> {
-        let connected = self.nats(role, ConnectRetry::UpTo(COMMAND_CONNECT_TIMEOUT)).await;
-        connected.map_err(|error| error.context("the broker cannot be used (NATS_URL or --nats-url says where it is)"))
+        self.nats(role, ConnectRetry::UpTo(COMMAND_CONNECT_TIMEOUT), &|_| {}).await
     }
 
-    /// Connects a role to the broker; retries until a server answers.
+    /// Connects a role to the broker; retries until a server accepts it. `report` gets the error of each failed try.
     ///
     /// # Errors
-    /// When the server is too old; [`BadAddress`] when the address cannot be read.
-    pub async fn nats_for_role(&self, role: &str) -> anyhow::Result<Nats> {
-        self.nats(role, ConnectRetry::Forever).await
+    /// When the server is too old, or the address or the credentials cannot be read.
+    pub async fn nats_for_role(&self, role: &str, report: &(dyn Fn(&bus::Error) + Sync)) -> anyhow::Result<Nats> {
+        self.nats(role, ConnectRetry::Forever, report).await
     }
 
-    async fn nats(&self, role: &str, retry: ConnectRetry) -> anyhow::Result<Nats> {
+    async fn nats(
+        &self,
+        role: &str,
+        retry: ConnectRetry,
+        report: &(dyn Fn(&bus::Error) + Sync),
+    ) -> anyhow::Result<Nats> {
         let credentials = self.nats_credentials.clone();
         let options = Options { url: self.nats_url.clone(), role: role.to_owned(), credentials, retry };
-        match Nats::connect(&options).await {
-            Ok(nats) => Ok(nats),
-            Err(error @ bus::Error::Url { .. }) => bail!(BadAddress(format!("{error}: set NATS_URL or --nats-url"))),
-            Err(error @ bus::Error::Credentials(_)) => bail!(BadAddress(error.to_string())),
-            Err(error) => bail!(error),
-        }
+        Ok(Nats::connect_reporting(&options, report).await?)
     }
 
     /// A client of the LLM service, which connects when it is used.
@@ -172,8 +171,7 @@ impl Addresses {
 /// Waits until the database is available and has a schema that this version may use.
 ///
 /// # Errors
-/// When the schema is another version's, or the role lacks rights; [`BadAddress`] when the address cannot be read, or
-/// the server refuses it.
+/// When the schema is another version's, the role lacks rights, the address cannot be read, or the server refuses it.
 pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
     loop {
         match check_for_worker(options).await {
@@ -182,26 +180,19 @@ pub async fn wait_for_schema(options: &ConnectOptions) -> anyhow::Result<()> {
                 tracing::info!(version, "database schema newer: it may be used with this version");
                 return Ok(());
             }
-            Err(error @ (Error::BadUrl(_) | Error::Refused { .. } | Error::Secret(_))) => {
-                bail!(BadAddress(one_line(&error)))
-            }
+            Err(error) if error.is_configuration() => bail!(error),
             // Retrying cannot help.
             Err(
                 error @ (Error::SchemaBehind(_)
                 | Error::SchemaTooNew(_)
                 | Error::NoMigrations
-                | Error::NotAllowed(_)
+                | Error::NotAllowed { .. }
                 | Error::SettingsLost),
             ) => bail!(error),
-            Err(error) => tracing::warn!(error = one_line(&error), "database unavailable: retrying"),
+            Err(error) => tracing::warn!(%error, fix = error.fix(), "database unavailable: retrying"),
         }
         tokio::time::sleep(DATABASE_RETRY_INTERVAL).await; // pacing of retries
     }
-}
-
-/// Joins the lines of a message, because libpq wraps its messages.
-fn one_line(error: &Error) -> String {
-    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The settings of streams and consumers for a configuration.

@@ -66,6 +66,8 @@ pub fn find(name: &str) -> anyhow::Result<Drill> {
 pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::Result<Config> {
     let mut config = system_config(name, program, model)?;
     config.worker.lease = LEASE;
+    // The drill has checked its provider before it starts a worker.
+    config.worker.probe_models = false;
     // A repeated drill must open a new session.
     config.dedupe.cooldown = Duration::ZERO;
     Ok(config)

@@ -39,6 +39,9 @@ pub struct Options {
 
 const TOKEN_VARIABLE: &str = "TARSY_RECEIVE_TOKEN";
 const TOKEN_FILE_VARIABLE: &str = "TARSY_RECEIVE_TOKEN_FILE";
+/// Between two checks of the queue while it takes alerts.
+const QUEUE_CHECK_INTERVAL: Duration = Duration::from_secs(30);
+const QUEUE_RETRY_INTERVAL: Duration = Duration::from_secs(3);
 const TOKEN_READ_INTERVAL: Duration = Duration::from_secs(2);
 /// For the head of a request, and between two requests.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -147,22 +150,49 @@ async fn link(
 ) -> anyhow::Result<()> {
     let unavailable = || Readiness::NotReady("nats unavailable".to_owned());
     ready.send_replace(unavailable());
-    let nats = addresses.nats_for_role("receive").await?;
+    let report = |error: &Error| {
+        let is_refused = matches!(error, Error::Refused { .. });
+        ready.send_replace(if is_refused { not_ready(error) } else { unavailable() });
+    };
+    let nats = addresses.nats_for_role("receive", &report).await?;
     let mut link = nats.watch_connection();
-    broker.send_replace(Some(nats));
+    broker.send_replace(Some(nats.clone()));
     loop {
         let connected = link.borrow_and_update().connected;
-        if connected {
-            tracing::info!("nats connected: alerts are published");
-        } else {
-            tracing::warn!("nats disconnected: every alert is answered with 503 until nats is back");
+        let now = if connected { queue(&nats).await } else { unavailable() };
+        let interval = if now == Readiness::Ready { QUEUE_CHECK_INTERVAL } else { QUEUE_RETRY_INTERVAL };
+        if ready.send_replace(now.clone()) != now {
+            match now {
+                Readiness::NotReady(_) if !connected => {
+                    tracing::warn!("nats disconnected: every alert is answered with 503 until nats is back");
+                }
+                Readiness::NotReady(why) => tracing::warn!("every alert is answered with 503: {why}"),
+                Readiness::Ready | Readiness::Impaired(_) => tracing::info!("nats connected: alerts are queued"),
+            }
         }
-        ready.send_replace(if connected { Readiness::Ready } else { unavailable() });
-        if link.changed().await.is_err() {
-            // The sender lives as long as the client, which lives in `broker`.
-            anyhow::bail!("the connection to nats has ended");
+        tokio::select! {
+            changed = link.changed() => if changed.is_err() {
+                // The sender lives as long as the client, which lives in `broker`.
+                anyhow::bail!("the connection to nats has ended");
+            },
+            () = tokio::time::sleep(interval), if connected => {} // pacing of checks
         }
     }
+}
+
+/// Whether the queue takes alerts.
+async fn queue(nats: &Nats) -> Readiness {
+    match nats.check_queue().await {
+        Ok(()) => Readiness::Ready,
+        Err(error) => not_ready(&error),
+    }
+}
+
+fn not_ready(error: &Error) -> Readiness {
+    Readiness::NotReady(match error.fix() {
+        Some(fix) => format!("{error}. Fix: {fix}"),
+        None => error.to_string(),
+    })
 }
 
 /// The stream of alerts, once there is a connection.
@@ -249,6 +279,9 @@ fn publish_error(error: &Error) -> PublishError {
         Error::TooLarge { .. } => PublishError::TooLarge("body is larger than what the queue takes".to_owned()),
         Error::Header(_) => PublishError::Invalid(error.to_string()),
         Error::NoStream(_) => unavailable("the queue does not exist: run `tarsy migrate`", FULL_RETRY_DELAY),
+        Error::NoJetStream { .. } => {
+            unavailable("the queue has no JetStream: start nats-server with -js", FULL_RETRY_DELAY)
+        }
         Error::Unavailable(_)
         | Error::Url { .. }
         | Error::BodyNotKept(_)

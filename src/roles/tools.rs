@@ -152,6 +152,15 @@ pub async fn call(config: &Config, request: ToolCallRequest) -> anyhow::Result<C
 }
 
 /// The servers of a command: one server, until the command ends.
+/// The error for a name that the configuration does not define.
+pub fn unknown_server(config: &Config, name: &str) -> String {
+    let defined = config.mcp_servers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    if defined.is_empty() {
+        return format!("there is no MCP server {name:?}: the configuration defines none (mcp_servers)");
+    }
+    format!("there is no MCP server {name:?}; defined: {defined}")
+}
+
 struct Client<'a> {
     name: &'a str,
     servers: Servers,
@@ -161,9 +170,8 @@ struct Client<'a> {
 
 impl<'a> Client<'a> {
     fn of_server(config: &Config, name: &'a str) -> anyhow::Result<Self> {
-        let defined = config.mcp_servers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         let settings = config.mcp_servers.get(name);
-        let settings = settings.with_context(|| format!("there is no MCP server {name:?}; defined: {defined}"))?;
+        let settings = settings.with_context(|| unknown_server(config, name))?;
         let mask = secrets::mask(config, None)?;
         let servers = Servers::start(
             vec![resolved(name, settings, config.worker.slots)?],

@@ -106,7 +106,7 @@ pub(super) fn sorted(migrations: &EmbeddedMigrations) -> Result<Vec<Box<dyn Migr
 pub(super) fn applied(connection: &mut PgConnection) -> Result<BTreeSet<String>, Error> {
     let is_hidden: bool = select(sql::<Bool>("current_schema() IS NULL")).get_result(connection)?;
     if is_hidden {
-        return Err(Error::NotAllowed("USAGE on the schema".to_owned()));
+        return Err(not_allowed(connection, "USAGE on the schema".to_owned()));
     }
     let is_readable: Option<bool> = select(sql::<Nullable<Bool>>(&format!(
         "has_table_privilege(to_regclass('{MIGRATIONS_TABLE}')::oid, 'SELECT')"
@@ -114,7 +114,7 @@ pub(super) fn applied(connection: &mut PgConnection) -> Result<BTreeSet<String>,
     .get_result(connection)?;
     match is_readable {
         None => return Ok(BTreeSet::new()),
-        Some(false) => return Err(Error::NotAllowed(format!("SELECT on {MIGRATIONS_TABLE}"))),
+        Some(false) => return Err(not_allowed(connection, format!("SELECT on {MIGRATIONS_TABLE}"))),
         Some(true) => {}
     }
     let found =
@@ -160,7 +160,18 @@ fn keeps_settings(connection: &mut PgConnection, statement_timeout: Duration) ->
 }
 
 fn has_rights(connection: &mut PgConnection) -> Result<(), Error> {
-    lacking_rights(connection)?.map_or(Ok(()), |missing| Err(Error::NotAllowed(missing)))
+    match lacking_rights(connection)? {
+        None => Ok(()),
+        Some(missing) => Err(not_allowed(connection, missing)),
+    }
+}
+
+/// The error for rights that the role of the connection lacks.
+fn not_allowed(connection: &mut PgConnection, rights: String) -> Error {
+    match select(sql::<Text>("current_user::text")).get_result(connection) {
+        Ok(role) => Error::NotAllowed { role, rights },
+        Err(error) => error.into(),
+    }
 }
 
 /// The rights that a worker needs and the role lacks: `INSERT on entries, SELECT on event_key`.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_nats::HeaderMap;
+use async_nats::header::NATS_EXPECTED_STREAM;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use bytes::Bytes;
@@ -21,6 +22,8 @@ use crate::engine::trace::{self, messaging};
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(12);
 /// From then on the server may be one that is cut off from the others.
 const CHANGE_AFTER: Duration = Duration::from_secs(4);
+/// The name that a check of the queue expects.
+const NO_STREAM: &str = "TARSY_CHECK";
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_millis(500) };
 
 /// The server's error code for a message above `max_msg_size`.
@@ -66,6 +69,21 @@ impl Nats {
         self.publish_as(MessageKind::Question, question).await
     }
 
+    /// Asks whether a stream stores alerts. It needs no other right than that to publish alerts: the message names a
+    /// stream that does not exist, so the stream of alerts refuses it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoStream`], [`Error::NoJetStream`], or when the server does not answer, after at most 22 s.
+    pub async fn check_queue(&self) -> Result<(), Error> {
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_EXPECTED_STREAM, NO_STREAM);
+        match self.enqueue(Priority::Low.subject(MessageKind::Alert), headers, Vec::new()).await {
+            Ok(_) | Err(Error::Rejected { .. } | Error::Full { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn publish_as(&self, kind: MessageKind, message: NewAlert) -> Result<Published, Error> {
         let subject = message.priority.subject(kind);
         let subject = message.suffix.map_or_else(|| subject.clone(), |suffix| format!("{subject}.{suffix}"));
@@ -88,6 +106,8 @@ impl Nats {
         loop {
             match self.enqueue_once(subject.clone(), headers.clone(), body.clone()).await {
                 Err(Error::NoStream(_)) if self.is_clustered() => {}
+                // A server without JetStream may be a leaf node of one with it, so only a failure tells.
+                Err(Error::NoStream(_)) if !self.client.server_info().jetstream => return Err(self.no_jetstream()),
                 outcome => return outcome,
             }
             if begun.elapsed() > ELECTION_TIMEOUT {

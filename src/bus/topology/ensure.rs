@@ -68,7 +68,7 @@ impl Nats {
         }
         let Some(found) = self.find_stream(&expected.name).await? else {
             let created = self.jetstream.create_stream(&expected).await;
-            created.map_err(|error| Error::admin(&expected.name, "create", &error))?;
+            created.map_err(|error| self.admin(&expected.name, "create", &error))?;
             return Ok(Ensured::Created);
         };
         if found.config.storage != expected.storage {

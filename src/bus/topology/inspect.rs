@@ -51,30 +51,34 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the server does not answer at all.
+    /// When the server does not answer at all, or has no JetStream.
     pub async fn inspect_topology(&self, settings: &TopologySettings) -> Result<Vec<TopologyReport>, Error> {
         self.rtt().await?;
         let streams = streams::expected(settings, self.max_payload());
         let streams = streams.iter().map(|expected| async {
-            TopologyReport { name: expected.name.clone(), status: self.inspect_stream(expected).await }
+            let status = self.inspect_stream(expected).await?;
+            Ok(TopologyReport { name: expected.name.clone(), status })
         });
         let consumers = Priority::ALL.map(|priority| async move {
-            let status = status_of(self.compare_consumer(priority, settings).await);
-            TopologyReport { name: priority.consumer(), status }
+            let status = status_of(self.compare_consumer(priority, settings).await)?;
+            Ok(TopologyReport { name: priority.consumer(), status })
         });
         // Concurrently: without a permission, the server does not answer and the request times out.
         let (streams, consumers) =
             tokio::join!(futures_util::future::join_all(streams), futures_util::future::join_all(consumers));
-        Ok(streams.into_iter().chain(consumers).collect())
+        streams.into_iter().chain(consumers).collect()
     }
 
-    async fn inspect_stream(&self, expected: &stream::Config) -> TopologyStatus {
-        let found = match self.find_stream(&expected.name).await {
-            Ok(Some(found)) => found.config,
-            Ok(None) => return TopologyStatus::Missing,
-            Err(error) => return TopologyStatus::Unreadable(error.to_string()),
-        };
-        let differences = streams::differences(&found, &streams::at_least(&found, expected));
+    async fn inspect_stream(&self, expected: &stream::Config) -> Result<TopologyStatus, Error> {
+        match self.find_stream(&expected.name).await {
+            Ok(Some(found)) => Ok(self.status_of_stream(&found.config, expected)),
+            Ok(None) => Ok(TopologyStatus::Missing),
+            Err(error) => unreadable(error),
+        }
+    }
+
+    fn status_of_stream(&self, found: &stream::Config, expected: &stream::Config) -> TopologyStatus {
+        let differences = streams::differences(found, &streams::at_least(found, expected));
         if !differences.is_empty() {
             return TopologyStatus::Differs(differences);
         }
@@ -94,11 +98,22 @@ impl Nats {
     }
 }
 
-fn status_of(compared: Result<Vec<Difference>, Error>) -> TopologyStatus {
+fn status_of(compared: Result<Vec<Difference>, Error>) -> Result<TopologyStatus, Error> {
     match compared {
-        Ok(differences) if differences.is_empty() => TopologyStatus::Fine,
-        Ok(differences) if differences.iter().any(|difference| difference.field.is_none()) => TopologyStatus::Missing,
-        Ok(differences) => TopologyStatus::Differs(differences),
-        Err(error) => TopologyStatus::Unreadable(error.to_string()),
+        Ok(differences) if differences.is_empty() => Ok(TopologyStatus::Fine),
+        Ok(differences) if differences.iter().any(|difference| difference.field.is_none()) => {
+            Ok(TopologyStatus::Missing)
+        }
+        Ok(differences) => Ok(TopologyStatus::Differs(differences)),
+        Err(error) => unreadable(error),
+    }
+}
+
+/// Without `JetStream` every object is unreadable for the same reason.
+fn unreadable(error: Error) -> Result<TopologyStatus, Error> {
+    if matches!(error, Error::NoJetStream { .. }) {
+        Err(error)
+    } else {
+        Ok(TopologyStatus::Unreadable(error.to_string()))
     }
 }

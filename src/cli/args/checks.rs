@@ -20,8 +20,11 @@ pub struct JsonArgs {
 /// Arguments of `doctor`.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DoctorArgs {
-    /// Also ask each model that the configuration uses for one word, which the provider may bill
+    /// Do not ask each model that the configuration uses for one word, which the provider may bill
     #[arg(long)]
+    pub no_probe: bool,
+    /// The default since the models are asked
+    #[arg(long, hide = true, conflicts_with = "no_probe")]
     pub probe: bool,
     /// Instead, show which roles of tarsy the credentials for NATS and Postgres fit, and what they permit beyond that
     #[arg(long, conflicts_with = "probe")]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 
 use super::{Cli, Command, GlobalArgs, familiar};
 
@@ -44,14 +44,16 @@ impl Cli {
                 Hidden::try_parse_from(arguments).map_err(ParseError::Clap)?;
             return Ok(Self { global, command: Command::EvidenceServer(args) });
         }
-        Self::try_parse_from(&arguments).map_err(|error| with_usage(error, &arguments))
+        let parsed = Self::shown().try_get_matches_from(&arguments);
+        let read = parsed.and_then(|mut matches| Self::from_arg_matches_mut(&mut matches));
+        read.map_err(|error| with_usage(error, &arguments))
     }
 }
 
 /// The error with the usage that the help shows: clap would list every option whose variable is set as required. A
 /// missing command becomes the help.
 fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
-    let mut root = Cli::command();
+    let mut root = Cli::shown();
     root.build();
     let mut command = &mut root;
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {

@@ -24,7 +24,7 @@ trust_hints of its server decide, and the tools of an agent. Exit code 1: a serv
 /// Arguments of the list of tools.
 #[derive(Args, Clone, Debug)]
 pub struct ToolsListArgs {
-    /// Only those of this server [default: every server]
+    /// Only those of this server [default: all servers]
     pub server: Option<String>,
     /// For programs: one JSON object a tool
     #[arg(long)]

@@ -14,7 +14,7 @@ const MAX_DURATION: Duration = Duration::from_secs(36_500 * 86_400);
 /// A message for the user when the text is not a duration.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = parse_duration(text).filter(|duration| *duration <= MAX_DURATION);
-    duration.ok_or_else(|| format!("\"{text}\" is not a duration such as 500ms, 30s, 2m, 1h or 90d"))
+    duration.ok_or_else(|| format!("invalid duration \"{text}\": use 500ms, 30s, 2m, 1h or 90d"))
 }
 
 /// A value for a header: one line of text, not empty.
@@ -47,7 +47,7 @@ mod tests {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)));
         }
         for text in ["", "30", "s", "1w", "-1s", "1.5s", "18446744073709551615h", "36501d"] {
-            assert_eq!(duration(text), Err(format!("\"{text}\" is not a duration such as 500ms, 30s, 2m, 1h or 90d")));
+            assert_eq!(duration(text), Err(format!("invalid duration \"{text}\": use 500ms, 30s, 2m, 1h or 90d")));
         }
     }
 }

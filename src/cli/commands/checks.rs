@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
 use futures_util::StreamExt as _;
 use reqwest::{Client, StatusCode};
 
@@ -22,7 +21,7 @@ use crate::roles::models::Ask;
 pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Result<Exit> {
     let style = TerminalEnv::of_process().style();
     let mut found = Vec::new();
-    let ask = if args.probe { Ask::OneWord(doctor::PROBE_TIMEOUT) } else { Ask::Nothing };
+    let ask = if args.no_probe { Ask::Nothing } else { Ask::OneWord(doctor::PROBE_TIMEOUT) };
     let mut checks = if args.permissions {
         doctor::permissions::run(&addresses(global)).boxed()
     } else {
@@ -58,7 +57,7 @@ async fn readiness(address: SocketAddr, timeout: Duration) -> reqwest::Result<(S
 
 pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "tarsy", &mut script);
+    clap_complete::generate(args.shell, &mut Cli::shown(), "tarsy", &mut script);
     std::io::stdout().write_all(&script)?;
     Ok(Exit::Done)
 }

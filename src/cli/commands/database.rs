@@ -31,16 +31,20 @@ impl Database {
         Ok(Self { store: Arc::new(Store::new(&options)?), options, redacted: addresses.redacted_database() })
     }
 
-    /// Runs a call of the store; an error names the variable with the address.
+    /// Runs a call of the store; an error names what mends it.
     pub(super) async fn call<T>(&self, call: impl Future<Output = Result<T, store::Error>>) -> anyhow::Result<T> {
-        let no_answer = || format!("no answer from {} within {} s", self.redacted, CALL_TIMEOUT.as_secs());
-        let answer = tokio::time::timeout(CALL_TIMEOUT, call).await.map_err(|_| anyhow!(no_answer()));
-        let error = match answer {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => self.cause(error).await,
-            Err(timeout) => timeout,
+        let no_answer = || {
+            let (address, secs) = (&self.redacted, CALL_TIMEOUT.as_secs());
+            anyhow!(
+                "no answer from {address} within {secs} s. Fix: start Postgres there, or set DATABASE_URL or --database-url"
+            )
         };
-        Err(error.context("the database cannot be used (DATABASE_URL or --database-url says where it is)"))
+        let answer = tokio::time::timeout(CALL_TIMEOUT, call).await.map_err(|_| no_answer());
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(self.cause(error).await),
+            Err(timeout) => Err(timeout),
+        }
     }
 
     /// Runs a call through a port of the engine.
@@ -49,13 +53,18 @@ impl Database {
         Ok(tokio::time::timeout(CALL_TIMEOUT, call).await.map_err(|_| no_answer())??)
     }
 
-    /// The reason for a failed call: most statements fail because the schema is of another version.
+    /// The reason for a failed call: most statements fail because the schema is of another version, or the role may not
+    /// read it.
     async fn cause(&self, error: store::Error) -> anyhow::Error {
         if !matches!(error, store::Error::Statement(_)) {
             return error.into();
         }
         match tokio::time::timeout(CALL_TIMEOUT, check_schema(&self.options)).await {
-            Ok(Err(fault @ (store::Error::SchemaBehind(_) | store::Error::SchemaTooNew(_)))) => fault.into(),
+            Ok(Err(
+                fault @ (store::Error::SchemaBehind(_)
+                | store::Error::SchemaTooNew(_)
+                | store::Error::NotAllowed { .. }),
+            )) => fault.into(),
             Ok(_) | Err(_) => error.into(),
         }
     }

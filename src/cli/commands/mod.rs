@@ -26,6 +26,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use tracing::level_filters::LevelFilter;
 
+use crate::bus;
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
 use crate::config::{Config, Faults, find, process_env};
@@ -99,23 +100,21 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
             write_error(&faults.to_string());
             return Ok(Exit::BadConfiguration);
         }
-        if is_bad_address(&error) {
-            write_error(&format!("tarsy: {}", one_line_error(&error)));
-            return Ok(Exit::BadConfiguration);
-        }
         if !is_role && is_output_closed(&error) {
             return Ok(Exit::OutputClosed);
         }
-        let message = one_line_error(&error);
-        let redacted = addresses(&global).redact(&message);
-        Err(if redacted == message { error } else { anyhow::anyhow!(redacted) })
+        write_error(&format!("tarsy: {}", addresses(&global).redact(&one_line_error(&error))));
+        Ok(if is_configuration(&error) { Exit::BadConfiguration } else { Exit::Failed })
     })
 }
 
-/// Whether an address is missing or invalid, so that a retry cannot help.
-fn is_bad_address(error: &anyhow::Error) -> bool {
-    let is_unreadable = |error: &store::Error| matches!(error, store::Error::BadUrl(_));
-    error.is::<BadAddress>() || error.chain().filter_map(|cause| cause.downcast_ref()).any(is_unreadable)
+/// Whether an address or a login is missing, invalid or refused, so that a retry cannot help.
+fn is_configuration(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<BadAddress>()
+            || cause.downcast_ref().is_some_and(store::Error::is_configuration)
+            || cause.downcast_ref().is_some_and(bus::Error::is_configuration)
+    })
 }
 
 /// Whether the reader closed the output early, as `head` does. A broken connection to a server is another error.
@@ -124,8 +123,10 @@ fn is_output_closed(error: &anyhow::Error) -> bool {
 }
 
 /// The filter of the log. Libraries log warnings at most: the MCP crate would log whole messages, which are not masked.
+/// The NATS client logs each refused login, which `bus` reports with its cause.
 fn levels(level: LevelFilter) -> String {
-    if level <= LevelFilter::WARN { format!("{level},rmcp=off") } else { format!("warn,rmcp=off,tarsy={level}") }
+    let quiet = "rmcp=off,async_nats::connector=off";
+    if level <= LevelFilter::WARN { format!("{level},{quiet}") } else { format!("warn,{quiet},tarsy={level}") }
 }
 
 /// Prints an error; a closed standard error is ignored.
@@ -133,8 +134,18 @@ pub fn write_error(text: &str) {
     writeln!(io::stderr(), "{}", text.trim_end()).ok();
 }
 
-/// An error and its causes in one line, each once: most libraries repeat their cause in their own message.
+/// An error, its causes and what mends it in one line, each once: most libraries repeat their cause in their message.
 pub fn one_line_error(error: &anyhow::Error) -> String {
+    let message = joined_causes(error);
+    let of_store = || error.chain().find_map(|cause| cause.downcast_ref::<store::Error>()?.fix());
+    let of_bus = || error.chain().find_map(|cause| cause.downcast_ref::<bus::Error>()?.fix().map(str::to_owned));
+    match of_store().or_else(of_bus) {
+        Some(fix) => format!("{}. Fix: {fix}", message.trim_end_matches('.')),
+        None => message,
+    }
+}
+
+fn joined_causes(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain() {
         // libpq wraps its messages; lists keep their lines.
@@ -183,6 +194,17 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     #[error("database connection: {0}")]
     struct Repeating(#[source] io::Error);
+
+    #[test]
+    fn an_error_ends_with_what_mends_it_and_tells_a_refused_login_from_an_outage() {
+        let refused = store::Error::NotAllowed { role: "sre".to_owned(), rights: "USAGE on the schema".to_owned() };
+        let error = anyhow::Error::from(refused).context("cannot list");
+        let expected =
+            "cannot list: database role sre lacks USAGE on the schema. Fix: GRANT USAGE ON SCHEMA public TO sre";
+        assert_eq!((one_line_error(&error).as_str(), is_configuration(&error)), (expected, false));
+        let url = bus::Error::Url { url: "http://a".to_owned(), reason: "no".to_owned() };
+        assert!(is_configuration(&anyhow::Error::from(url).context("x")));
+    }
 
     #[test]
     fn a_cause_is_printed_once_and_in_one_line() {

@@ -29,8 +29,7 @@ async fn list(global: &GlobalArgs, args: ToolsListArgs) -> anyhow::Result<Exit> 
     let style = TerminalEnv::of_process().style();
     let mut names: Vec<&str> = config.mcp_servers.keys().map(String::as_str).collect();
     if let Some(wanted) = &args.server {
-        let defined = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        ensure!(names.contains(&wanted.as_str()), "there is no MCP server {wanted:?}; defined: {defined}");
+        ensure!(names.contains(&wanted.as_str()), "{}", tools::unknown_server(&config, wanted));
         names.retain(|name| name == wanted);
     }
     if names.is_empty() {

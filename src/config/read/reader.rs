@@ -70,6 +70,11 @@ impl<'c> Field<'c> {
         self.fault(format!("{}; accepted: {accepted}", self.seen()));
     }
 
+    /// Reports a value that is no mapping, list or text at all.
+    pub(crate) fn wrong_kind(&self, kind: &str) {
+        self.fault(format!("{}; expected {kind}", self.seen()));
+    }
+
     fn data(&self) -> &'c Data {
         self.node.map_or(&Data::Null, |node| &node.data)
     }
@@ -233,7 +238,7 @@ impl<'c> Field<'c> {
 
     pub(crate) fn list(&self) -> Option<Vec<Self>> {
         let Data::List(items) = self.data() else {
-            self.expected("a list");
+            self.wrong_kind("a list");
             return None;
         };
         let item = |(index, node): (usize, &'c Node)| {
@@ -267,7 +272,7 @@ impl<'c> Field<'c> {
             Data::Map(pairs) => pairs,
             Data::Null => &[],
             Data::Flag(_) | Data::Integer(_) | Data::Number(_) | Data::Text(_) | Data::List(_) => {
-                self.expected("a mapping");
+                self.wrong_kind("a mapping");
                 &[]
             }
         };
@@ -305,8 +310,11 @@ impl<'c> Map<'c> {
         field
     }
 
-    /// Reports a required key as missing.
+    /// Reports a required key as missing. A value that is no mapping has that fault only.
     pub(crate) fn missing(&self, key: &str, accepted: &str) {
+        if !matches!(self.field.data(), Data::Map(_) | Data::Null) {
+            return;
+        }
         let path = join(&self.field.path, key);
         self.field.context.fault(path, self.field.line, format!("missing; accepted: {accepted}"));
     }

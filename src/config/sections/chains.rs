@@ -152,7 +152,7 @@ impl StageAgent {
             return field.section(|map| Self::read(map, names));
         }
         if let Some(name) = field.text() {
-            field.fault(format!("{name:?}; accepted: a mapping, written as \"- name: {name}\""));
+            field.wrong_kind(&format!("a mapping, written as \"- name: {name}\""));
         }
         Self { name: String::new(), settings: Settings::default() }
     }

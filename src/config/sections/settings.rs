@@ -144,7 +144,7 @@ mod tests {
   defaults.fallback_providers[1]   line 9    \"a\" is the llm_provider that the others take over from
   defaults.fallback_providers[2]   line 10   \"b\" is in the list already
   defaults.fallback_providers[3]   line 11   \"d\" is not defined; defined: a, b, c (did you mean a?)
-  agents.sre.fallback_providers    line 13   \"b\"; accepted: a list";
+  agents.sre.fallback_providers    line 13   \"b\"; expected a list";
         assert_eq!(faults, expected);
     }
 

@@ -32,6 +32,9 @@ pub struct Worker {
     /// investigated without the tools of that server. Zero disables the wait.
     #[serde(serialize_with = "written")]
     pub tool_wait: Duration,
+    /// Whether the worker asks each model that it uses for a word before it claims its first alert. A refused key or
+    /// an unknown model then keeps it from claiming.
+    pub probe_models: bool,
     /// An alert with a larger body becomes a dead letter.
     #[serde(serialize_with = "bytes")]
     pub max_alert_bytes: u64,
@@ -48,6 +51,7 @@ impl Default for Worker {
             session_timeout: Duration::from_secs(40 * 60),
             sweep_interval: Duration::from_secs(15),
             tool_wait: Duration::from_secs(60),
+            probe_models: true,
             max_alert_bytes: 512 * 1024,
         }
     }
@@ -74,6 +78,7 @@ impl Worker {
             session_timeout: map.duration("session_timeout", 1..=7 * 24 * 3_600).unwrap_or(built_in.session_timeout),
             sweep_interval: map.duration("sweep_interval", 1..=600).unwrap_or(built_in.sweep_interval),
             tool_wait: map.duration("tool_wait", 0..=3_600).unwrap_or(built_in.tool_wait),
+            probe_models: map.flag("probe_models").unwrap_or(built_in.probe_models),
             max_alert_bytes: map.bytes("max_alert_bytes", max_alert_bytes).unwrap_or(built_in.max_alert_bytes),
         }
     }

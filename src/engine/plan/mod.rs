@@ -1,6 +1,7 @@
 //! Planning: the stages, agents and tools of a session, from the configuration and the alert. Pure.
 
 mod error;
+pub mod provider_choices;
 pub mod provider_plan;
 pub mod agent_tools;
 mod summaries;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
 pub use super::error::PlanError;
 use super::error::undefined;
+use super::provider_choices::provider_names;
 use super::provider_plan;
 use super::stage_agents::{agents_of, limits, needs_synthesis, settings, strategy, synthesis};
 use super::summaries;
@@ -169,13 +170,11 @@ pub(super) fn agent_plan(
 /// The provider of the settings, and those that take over from it. A list of a lower layer may name the provider of a
 /// higher one: it is left out.
 fn providers(config: &Config, settings: &Settings, tools: &[ToolSpec]) -> Result<Vec<ProviderPlan>, PlanError> {
-    let main = settings.llm_provider.as_deref().unwrap_or_default();
-    let others = settings.fallback_providers.iter().flatten().map(String::as_str).filter(|name| *name != main);
-    let plan = |name| {
+    let plan = |name: &String| {
         let llm = config.llm_providers.get(name).ok_or_else(|| undefined("provider", name))?;
         Ok(provider_plan::of_agent(name, llm, settings, tools))
     };
-    std::iter::once(main).chain(others).map(plan).collect()
+    provider_names(settings).iter().map(plan).collect()
 }
 
 pub(super) fn names_of(unavailable: &[Unavailable]) -> Vec<String> {

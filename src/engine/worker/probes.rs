@@ -1,5 +1,5 @@
-//! `Probes`, which decides whether this worker claims alerts: not while a service that it needs is unavailable, and not
-//! while it shuts down.
+//! `Probes`, which decides whether this worker claims alerts: not while a service that it needs is unavailable, not
+//! before the providers of models were found usable, and not while it shuts down.
 //!
 //! A claimed alert would only go back to the queue, and redeliveries slow a queue down more than waiting does.
 
@@ -20,7 +20,9 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The services without which a worker claims nothing.
-pub const SERVICES: [&str; 3] = ["nats", "database", "llm-service"];
+pub const SERVICES: [&str; 4] = ["nats", "database", "llm-service", PROVIDERS];
+/// The providers of models, which are checked at the start only.
+pub const PROVIDERS: &str = "providers";
 
 /// What a worker does about new alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,14 +55,21 @@ impl State {
 
 /// Probes broker, store and LLM service every two seconds.
 #[derive(Debug)]
-pub struct Probes<W: World, B> {
+pub struct Probes<W: World, B, P> {
     pub shared: Arc<Shared<W>>,
     /// Whether the connection to the broker stands.
     pub broker: B,
+    /// Whether the providers of models can be called. Asked while the LLM service serves.
+    pub providers: P,
     pub state: watch::Sender<State>,
 }
 
-impl<W: World, B: Fn() -> bool + Send + Sync> Probes<W, B> {
+impl<W: World, B, P, C> Probes<W, B, P>
+where
+    B: Fn() -> bool + Send + Sync,
+    P: Fn() -> C + Send + Sync,
+    C: Future<Output = bool> + Send,
+{
     /// Probes until `end` is cancelled. A drain changes the state at once.
     pub async fn run(self, end: CancellationToken) {
         tokio::select! {
@@ -96,7 +105,8 @@ impl<W: World, B: Fn() -> bool + Send + Sync> Probes<W, B> {
         );
         let store = store.unwrap_or(false);
         self.shared.outages.probed(if store { StoreCheck::Passed } else { StoreCheck::Failed });
-        let up = [(self.broker)(), store, model.unwrap_or(false)];
+        let model = model.unwrap_or(false);
+        let up = [(self.broker)(), store, model, !model || (self.providers)().await];
         SERVICES.into_iter().zip(up).filter(|(_, up)| !up).map(|(name, _)| name).collect()
     }
 }
@@ -120,7 +130,7 @@ mod tests {
         let link = Arc::clone(&connected);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
         let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
-        let probes = Probes { shared, broker: move || link.load(Ordering::Relaxed), state };
+        let probes = Probes { shared, broker: move || link.load(Ordering::Relaxed), providers: async || true, state };
         let task = tokio::spawn(probes.run(end.clone()));
         let mut is = async |expected: State, within: u64| {
             let began = Instant::now();
@@ -152,7 +162,7 @@ mod tests {
             DeliveryHarness::new(vec![Disposition::Opened; 2], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
         let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
-        let task = tokio::spawn(Probes { shared, broker: || true, state }.run(end.clone()));
+        let task = tokio::spawn(Probes { shared, broker: || true, providers: async || true, state }.run(end.clone()));
         states.wait_for(|state| *state == State::Claiming).await.unwrap();
         harness.deliver(b"x").await;
         *lock(&harness.sessions.unavailable) = Some("reachable");

@@ -17,25 +17,27 @@ const WORKER_STATUS_TIMEOUT: Duration = Duration::from_secs(6);
 const MIN_PAYLOAD_BYTES: usize = 1024 * 1024;
 
 /// The connection that the checks of the broker share.
-pub(super) type Connecting = Shared<BoxFuture<'static, Result<Nats, String>>>;
+pub(super) type Connecting = Shared<BoxFuture<'static, Result<Nats, Check>>>;
 
 pub(super) fn connect(addresses: Arc<Addresses>) -> Connecting {
-    async move { addresses.nats_for_command("doctor").await.map_err(|error| own_message(&error)) }.boxed().shared()
+    let connected = async move { addresses.nats_for_command("doctor").await.map_err(|error| failed("nats", &error)) };
+    connected.boxed().shared()
 }
 
-/// The adapter's message; the command line's advice is the fix of the check.
-fn own_message(error: &anyhow::Error) -> String {
-    error.downcast_ref::<bus::Error>().map_or_else(|| error.to_string(), ToString::to_string)
+/// A failed check with the adapter's own fix.
+fn failed(check: &str, error: &anyhow::Error) -> Check {
+    let fix = error.downcast_ref::<bus::Error>().and_then(bus::Error::fix);
+    Check { fix: fix.map(str::to_owned), ..Check::new(check, Verdict::Fail, error.to_string()) }
 }
 
 fn not_checked(check: &str) -> Check {
-    Check::new(check, Verdict::Warn, "not checked: nats is unavailable")
+    Check::new(check, Verdict::Warn, "skipped: nats is unreachable")
 }
 
 /// Checks the version, the round trip and the largest message of the server.
 pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Checked {
     let failed = |detail: String| Check::new("nats", Verdict::Fail, detail);
-    let nats = nats.await.map_err(|error| failed(error).fix("start nats-server, or set NATS_URL"))?;
+    let nats = nats.await?;
     let info = nats.server();
     let about = format!("{} at {}", info.version, addresses.redacted_nats());
     let rtt = nats.rtt().await.map_err(|error| failed(format!("{about}: {error}")))?;
@@ -49,7 +51,7 @@ pub(super) async fn server(nats: Connecting, addresses: Arc<Addresses>) -> Check
 pub(super) async fn streams(nats: Connecting, settings: Option<TopologySettings>) -> Checked {
     let nats = nats.await.map_err(|_| not_checked("streams"))?;
     let examined = nats.inspect_topology(&settings.unwrap_or_default()).await;
-    let examined = examined.map_err(|error| Check::new("streams", Verdict::Fail, error.to_string()))?;
+    let examined = examined.map_err(|error| failed("streams", &error.into()))?;
     let faults: Vec<Check> = examined.iter().filter_map(fault).collect();
     if !faults.is_empty() {
         return Ok(faults);
@@ -143,9 +145,7 @@ fn fault(object: &bus::TopologyReport) -> Option<Check> {
                 fixed
             })
         }
-        bus::TopologyStatus::Unreadable(why) => {
-            Some(Check::new(kind, Verdict::Fail, format!("{}: {why}", object.name)))
-        }
+        bus::TopologyStatus::Unreadable(why) => Some(Check::new(kind, Verdict::Fail, why.clone())),
     }
 }
 
@@ -155,8 +155,7 @@ pub(super) async fn workers(nats: Connecting) -> Checked {
     let workers = nats.workers(WORKER_STATUS_TIMEOUT).await;
     let workers = workers.map_err(|error| Check::new("workers", Verdict::Fail, error.to_string()))?;
     if workers.is_empty() {
-        let detail =
-            format!("none sent its status within {} s: alerts wait in the queue", WORKER_STATUS_TIMEOUT.as_secs());
+        let detail = format!("no worker seen for {} s: alerts wait in the queue", WORKER_STATUS_TIMEOUT.as_secs());
         return Err(Check::new("workers", Verdict::Warn, detail).fix("tarsy worker"));
     }
     let slots: u32 = workers.iter().map(|worker| worker.slots).sum();

@@ -12,7 +12,7 @@ const MAX_SKEW_MS: u64 = 2_000;
 pub(super) async fn check(addresses: Arc<Addresses>) -> Checked {
     let failed = |detail: String| Check::new("postgres", Verdict::Fail, detail);
     let options = addresses.database_for_command("doctor").map_err(|error| failed(error.to_string()))?;
-    let found = diagnose(&options).await.map_err(|error| failed(error.to_string()).fix(fix(&error)))?;
+    let found = diagnose(&options).await.map_err(|error| self::failed(&error))?;
     let (skew, rtt) = (found.clock_ahead_ms.unsigned_abs(), found.round_trip.as_secs_f64() * 1000.0);
     let schema = match (&found.schema, &found.fit) {
         (None, _) => "no schema".to_owned(),
@@ -33,7 +33,9 @@ fn verdict(found: &DatabaseReport, detail: String, skew: u64) -> Check {
         (Ok(_), _) if found.is_read_only => {
             check(Verdict::Fail, format!("{detail}; it takes no writes")).fix("set DATABASE_URL to the primary server")
         }
-        (Ok(_), Some(lacking)) => check(Verdict::Warn, format!("{detail}; for a worker: {lacking}")).fix(fix(lacking)),
+        (Ok(_), Some(lacking)) => {
+            Check { fix: lacking.fix(), ..check(Verdict::Warn, format!("{detail}; for a worker: {lacking}")) }
+        }
         (Ok(_), None) if found.loses_commits_at_failover => {
             let risk = "commits do not wait for the standby: a failover may lose the last ones";
             check(Verdict::Warn, format!("{detail}; {risk}")).fix("set synchronous_standby_names on the server")
@@ -45,19 +47,7 @@ fn verdict(found: &DatabaseReport, detail: String, skew: u64) -> Check {
     }
 }
 
-fn fix(error: &Error) -> &'static str {
-    if matches!(error, Error::BadUrl(_)) {
-        return "postgres://user@host:5432/database";
-    }
-    if matches!(error, Error::NotAllowed(_)) {
-        return "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO the role";
-    }
-    let Error::Refused { reason, .. } = error else {
-        let is_pooler = matches!(error, Error::SettingsLost);
-        return if is_pooler { "set DATABASE_URL to Postgres itself" } else { "start it, or set DATABASE_URL" };
-    };
-    if reason.contains("pooler") {
-        return "set DATABASE_URL to Postgres itself";
-    }
-    "set user, password and database of DATABASE_URL as the server has them"
+/// A failed check with the adapter's own fix.
+pub(super) fn failed(error: &Error) -> Check {
+    Check { fix: error.fix(), ..Check::new("postgres", Verdict::Fail, error.to_string()) }
 }

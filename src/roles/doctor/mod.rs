@@ -23,7 +23,7 @@ use super::models::Ask;
 use crate::config::{Config, Faults, describe, process_env};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(9);
-/// How long a model may take for its answer to a probe.
+/// How long a model may take for its word.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The result of one check.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
-use crate::config::Config;
+use crate::config::{Backend, Config, LlmProvider};
 use crate::llm::client::{Client, ServiceFault};
 use crate::roles::connect::Addresses;
 use crate::roles::models::{Answer, Ask, ModelReport, State, report, uses};
@@ -29,12 +29,17 @@ pub(super) async fn check(addresses: Arc<Addresses>, config: Option<Arc<Config>>
 }
 
 async fn providers(config: &Config, client: &Client, ask: Ask) -> Vec<Check> {
-    let names: Vec<&str> = config.llm_providers.keys().map(String::as_str).collect();
-    let (used, unused): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| !uses(config, name).is_empty());
-    let mut reports = report(config, &used, client, ask).await;
-    // An answer of a model that the configuration does not use would cost something and prove nothing.
-    reports.extend(report(config, &unused, client, Ask::Nothing).await);
+    // The answer of a recording, or of a model that is not used, proves nothing.
+    let proves =
+        |(name, llm): &(&String, &LlmProvider)| !uses(config, name).is_empty() && llm.backend() != Backend::Scripted;
+    let (asked, rest): (Vec<_>, Vec<_>) = config.llm_providers.iter().partition(proves);
+    let mut reports = report(config, &names(&asked), client, ask).await;
+    reports.extend(report(config, &names(&rest), client, Ask::Nothing).await);
     reports.iter().map(checked).collect()
+}
+
+fn names<'a>(providers: &[(&'a String, &LlmProvider)]) -> Vec<&'a str> {
+    providers.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 fn checked(report: &ModelReport) -> Check {
@@ -42,12 +47,14 @@ fn checked(report: &ModelReport) -> Check {
     let check = |verdict, detail| Check::new(format!("model {}", report.name), verdict, detail);
     let Some(problem) = &report.problem else {
         let replays = if report.backend == "scripted" { "; replays recordings, no model is asked" } else { "" };
-        let answered = report.answer.as_ref().map(answered).unwrap_or_default();
+        let is_unasked = !report.used.is_empty() && replays.is_empty() && report.answer.is_none();
+        let unasked = if is_unasked { "; not asked, so a wrong key would not show" } else { "" };
+        let answered = report.answer.as_ref().map_or_else(|| unasked.to_owned(), answered);
         let credentials = match report.credentials.as_str() {
             "" => String::new(),
             used => format!("; uses {used}"),
         };
-        return check(Verdict::Ok, format!("{about}{credentials}{answered}{replays}"));
+        return check(Verdict::Ok, format!("{about}{answered}{credentials}{replays}"));
     };
     let verdict = match report.state {
         State::Unusable if !report.used.is_empty() => Verdict::Fail,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
 
-use super::{Check, Checked, Verdict, bounded, broker, tidy};
+use super::{Check, Checked, Verdict, bounded, broker, database, tidy};
 use crate::bus::permissions::{Ability, Fit, Granted, NatsRole};
 use crate::roles::connect::Addresses;
 use crate::store::{DatabaseFit, database_fit};
@@ -28,8 +28,7 @@ pub fn run(addresses: &Addresses) -> impl Stream<Item = Check> + use<> {
 
 async fn of_nats(addresses: Arc<Addresses>) -> Checked {
     let failed = |detail: String| Check::new("nats", Verdict::Fail, detail);
-    let nats = broker::connect(Arc::clone(&addresses)).await;
-    let nats = nats.map_err(|error| failed(error).fix("start nats-server, or set NATS_URL and the credentials"))?;
+    let nats = broker::connect(Arc::clone(&addresses)).await?;
     let granted = nats.granted().await.map_err(|error| {
         failed(error.to_string()).fix("permit publish on $SYS.REQ.USER.INFO and subscribe to _INBOX_doctor.>")
     })?;
@@ -80,7 +79,7 @@ fn listed(subjects: &[String]) -> String {
 async fn of_database(addresses: Arc<Addresses>) -> Checked {
     let failed = |detail: String| Check::new("postgres", Verdict::Fail, detail);
     let options = addresses.database_for_command("doctor").map_err(|error| failed(error.to_string()))?;
-    let fit = database_fit(&options).await.map_err(|error| failed(error.to_string()))?;
+    let fit = database_fit(&options).await.map_err(|error| database::failed(&error))?;
     let about = Check::new("postgres", Verdict::Ok, format!("role {} at {}", fit.role, addresses.redacted_database()));
     Ok(std::iter::once(about).chain(of_database_roles(&fit)).collect())
 }

@@ -35,14 +35,52 @@ pub(super) struct Dependencies {
     pub(super) store: Arc<Store>,
     pub(super) feed: Arc<JetStreamFeed<Store>>,
     pub(super) model: Arc<Masked<Client>>,
+    /// The client behind `model`.
+    pub(super) client: Client,
     pub(super) tools: Arc<Servers>,
     pub(super) mask: Mask,
 }
 
-/// The readiness of a worker that still waits for these services.
-fn waiting(missing: &[&str]) -> Readiness {
-    let starting = missing.is_empty();
-    Readiness::NotReady(if starting { "starting".to_owned() } else { format!("waiting for {}", missing.join(", ")) })
+/// The services that a worker still waits for, with the reason where a person has to act.
+struct Missing<'a> {
+    services: Mutex<Vec<(&'static str, Option<String>)>>,
+    ready: &'a watch::Sender<Readiness>,
+}
+
+impl<'a> Missing<'a> {
+    fn new(services: &[&'static str], ready: &'a watch::Sender<Readiness>) -> Self {
+        let missing = Self { services: Mutex::new(services.iter().map(|name| (*name, None)).collect()), ready };
+        missing.show();
+        missing
+    }
+
+    fn connected(&self, name: &str) {
+        lock(&self.services).retain(|(other, _)| *other != name);
+        self.show();
+    }
+
+    /// The worker waits for the broker because of this error.
+    fn waits_for_nats(&self, error: &Error) {
+        let needs_person = matches!(error, Error::Refused { .. } | Error::NoJetStream { .. });
+        let why =
+            needs_person.then(|| error.fix().map_or_else(|| error.to_string(), |fix| format!("{error}. Fix: {fix}")));
+        for (name, reason) in lock(&self.services).iter_mut() {
+            if *name == "nats" {
+                reason.clone_from(&why);
+            }
+        }
+        self.show();
+    }
+
+    fn show(&self) {
+        let services = lock(&self.services);
+        let each: Vec<String> = services
+            .iter()
+            .map(|(name, why)| why.as_ref().map_or_else(|| (*name).to_owned(), |why| format!("{name} ({why})")))
+            .collect();
+        let text = if each.is_empty() { "starting".to_owned() } else { format!("waiting for {}", each.join(", ")) };
+        self.ready.send_replace(Readiness::NotReady(text));
+    }
 }
 
 /// Waits for broker and database at the same time. A malformed address fails at once.
@@ -55,35 +93,33 @@ pub(super) async fn connect_dependencies(
 ) -> anyhow::Result<Dependencies> {
     let pool_size = usize::try_from(config.database.pool_size)?;
     let database = ConnectOptions { pool_size, ..addresses.database(&format!("tarsy worker {name}"))? };
-    let model = addresses.llm()?.masking(mask.clone());
-    let missing = Mutex::new(vec!["nats", "database"]);
-    ready.send_replace(waiting(&lock(&missing)));
-    let connected = |name: &str| {
-        let mut missing = lock(&missing);
-        missing.retain(|other| *other != name);
-        ready.send_replace(waiting(&missing));
-    };
+    let client = addresses.llm()?.masking(mask.clone());
+    let missing = Missing::new(&["nats", "database"], ready);
     let broker = async {
-        let nats = addresses.nats_for_role("worker").await?;
-        let cancel_requests = Arc::new(wait_for_streams(&nats, config).await?);
-        connected("nats");
+        let nats = addresses.nats_for_role("worker", &|error| missing.waits_for_nats(error)).await?;
+        let cancel_requests = Arc::new(wait_for_streams(&nats, config, &missing).await?);
+        missing.connected("nats");
         anyhow::Ok((nats, cancel_requests))
     };
     let schema = async {
         wait_for_schema(&database).await?;
-        connected("database");
+        missing.connected("database");
         anyhow::Ok(())
     };
     let ((nats, cancel_requests), ()) = tokio::try_join!(broker, schema)?;
     let store = Arc::new(Store::new(&database)?.masking(mask.clone()));
     let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
-    let model = Arc::new(Masked::new(model, mask.clone()));
+    let model = Arc::new(Masked::new(client.clone(), mask.clone()));
     let tools = Arc::new(tools::start(config, mask.clone(), &CancellationToken::new())?);
-    Ok(Dependencies { nats, cancel_requests, store, feed, model, tools, mask: mask.clone() })
+    Ok(Dependencies { nats, cancel_requests, store, feed, model, client, tools, mask: mask.clone() })
 }
 
 /// Waits until the streams can be read, and compares them with what this version needs.
-async fn wait_for_streams(nats: &Nats, config: &Config) -> anyhow::Result<JetStreamCancelRequests> {
+async fn wait_for_streams(
+    nats: &Nats,
+    config: &Config,
+    missing: &Missing<'_>,
+) -> anyhow::Result<JetStreamCancelRequests> {
     let begun = Instant::now();
     loop {
         let checked = async {
@@ -93,7 +129,10 @@ async fn wait_for_streams(nats: &Nats, config: &Config) -> anyhow::Result<JetStr
         match checked.await {
             Ok(requests) => return Ok(requests),
             Err(error @ Error::Topology(_)) => bail!(error),
-            Err(error) => tracing::warn!(%error, "waiting for nats"),
+            Err(error) => {
+                missing.waits_for_nats(&error);
+                tracing::warn!(%error, fix = error.fix(), "waiting for nats");
+            }
         }
         if begun.elapsed() > CHANGE_SERVER_AFTER {
             nats.change_server().await;

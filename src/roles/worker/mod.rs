@@ -1,6 +1,7 @@
 //! `tarsy worker`: claims alerts and investigates them.
 
 mod dependencies;
+mod providers;
 pub mod intake;
 mod state;
 mod gauges;
@@ -21,6 +22,7 @@ use uuid::Uuid;
 use self::dependencies::{Dependencies, connect_dependencies};
 use self::gauges::LoadGauges;
 use self::intake::ConfiguredIntake;
+use self::providers::ProviderCheck;
 use self::queue_gauges::QueueGauges;
 use self::state::StateApplier;
 use super::connect::Addresses;
@@ -215,8 +217,14 @@ impl<I: Intake> Worker<I> {
         let (link, monitor) = (nats.clone(), QueueMonitor::new(nats));
         let available = monitor.available();
         let broker = move || link.connection_state().connected && *available.borrow();
-        let probes = Probes { shared: shared(), broker, state };
-        let applier = StateApplier { state: states.clone(), timeline: timelines, flow, ready };
+        let check = Arc::new(ProviderCheck::new(self.config.clone(), self.dependencies.client.clone()));
+        let providers = check.why();
+        let passes = move || {
+            let check = Arc::clone(&check);
+            async move { check.passes().await }
+        };
+        let probes = Probes { shared: shared(), broker, providers: passes, state };
+        let applier = StateApplier { state: states.clone(), timeline: timelines, providers, flow, ready };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let announcer = Announcer { shared: shared(), version, state: states };
         let queue_gauges = QueueGauges { nats: nats.clone(), worker: self.shared.settings.worker };

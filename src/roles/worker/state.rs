@@ -4,7 +4,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::Flow;
-use crate::engine::worker::probes::{SERVICES, State};
+use crate::engine::worker::probes::{PROVIDERS, SERVICES, State};
 use crate::engine::worker::timeline_probe::Timeline;
 use crate::telemetry::http::Readiness;
 
@@ -12,6 +12,8 @@ use crate::telemetry::http::Readiness;
 pub(super) struct StateApplier {
     pub(super) state: watch::Receiver<State>,
     pub(super) timeline: watch::Receiver<Timeline>,
+    /// Why providers of models cannot be used.
+    pub(super) providers: watch::Receiver<Option<String>>,
     pub(super) flow: watch::Sender<Flow>,
     pub(super) ready: watch::Sender<Readiness>,
 }
@@ -37,14 +39,26 @@ impl StateApplier {
     fn apply(&mut self) {
         show_pauses(&self.state.borrow());
         let not_ready = |why: String| (Flow::Pause, Readiness::NotReady(why));
-        let (flow, readiness) = match &*self.state.borrow_and_update() {
+        let state = self.state.borrow_and_update().clone();
+        let (flow, readiness) = match &state {
             State::Claiming => (Flow::Claim, readiness(&self.timeline.borrow_and_update())),
             State::Paused(unavailable) if unavailable.is_empty() => not_ready("starting".to_owned()),
-            State::Paused(unavailable) => not_ready(format!("{} unavailable", unavailable.join(", "))),
+            State::Paused(unavailable) => not_ready(self.paused(unavailable)),
             State::Draining => not_ready("draining".to_owned()),
         };
         self.flow.send_if_modified(|present| std::mem::replace(present, flow) != flow);
         self.ready.send_replace(readiness);
+    }
+}
+
+impl StateApplier {
+    /// Why the worker is paused. The providers are the last of the services, and have a reason of their own.
+    fn paused(&self, unavailable: &[&str]) -> String {
+        let services: Vec<&str> = unavailable.iter().copied().filter(|service| *service != PROVIDERS).collect();
+        if services.is_empty() {
+            return self.providers.borrow().clone().unwrap_or_else(|| "starting".to_owned());
+        }
+        format!("{} unavailable", services.join(", "))
     }
 }
 

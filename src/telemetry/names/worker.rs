@@ -13,7 +13,7 @@ const FIRST_EVENT_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 const ITERATION_BUCKETS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0];
 
 /// The services without which a worker claims nothing.
-const SERVICES: &[&str] = &["nats", "database", "llm-service"];
+const SERVICES: &[&str] = &["nats", "database", "llm-service", "providers"];
 const PRIORITIES: &[&str] = &["critical", "high", "normal", "low"];
 const FALLBACK_CODES: &[&str] = &[
     "max_retries",
@@ -127,8 +127,11 @@ pub(super) const WORKER: &[Metric] = &[
         .by("found", &["overdue", "requeued", "settled"]),
     counter("tarsy_lease_renewals_failed_total", "times that the leases of a worker were not renewed"),
     counter("tarsy_heartbeats_failed_total", "times that the heartbeats of a worker were not sent"),
-    gauge("tarsy_worker_paused", "1 while the worker claims nothing because this service is unavailable")
-        .by("service", SERVICES),
+    gauge(
+        "tarsy_worker_paused",
+        "1 while the worker claims nothing because this service, or providers of models, cannot be used",
+    )
+    .by("service", SERVICES),
     seconds("tarsy_drain_duration_seconds", TOOL_BUCKETS, "from the stop signal to the release of the last session"),
     gauge("tarsy_draining", "1 while this worker finishes its last calls and releases its sessions"),
     counter("tarsy_sessions_finished_total", "sessions ended")

@@ -85,7 +85,7 @@ async fn a_database_that_refuses_a_worker_ends_it_with_a_message_without_a_secre
     let nowhere = format!("postgres://tarsy:s3cret@{host}/tarsy_nowhere");
     let cases = [
         (nowhere.as_str(), 78, "database refuses the connection: there is no such role"),
-        (role.url.as_str(), 1, "database role lacks INSERT on agent_executions"),
+        (role.url.as_str(), 1, " lacks INSERT on agent_executions"),
     ];
     for (url, expected, message) in cases {
         let mut worker = Tarsy::spawn("w1", &["worker"], &system.env(url).each());

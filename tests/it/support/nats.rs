@@ -27,6 +27,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(250);
 pub(crate) struct NatsServer {
     directory: TempDir,
     settings: String,
+    has_jetstream: bool,
     port: u16,
     program: PathBuf,
     process: Option<Child>,
@@ -50,12 +51,27 @@ impl NatsServer {
         server
     }
 
+    /// Starts a server that stores no streams.
+    pub(crate) async fn start_without_jetstream() -> Self {
+        let mut server = Self::stopped(0, "");
+        server.has_jetstream = false;
+        server.launch().await;
+        server
+    }
+
+    /// Starts the server again on the same port with streams.
+    pub(crate) async fn restart_with_jetstream(&mut self) {
+        self.has_jetstream = true;
+        self.restart().await;
+    }
+
     /// A server that does not run yet.
     fn stopped(port: u16, settings: &str) -> Self {
         let program =
             std::env::var_os("TARSY_TEST_NATS_SERVER").expect("TARSY_TEST_NATS_SERVER is not set: run ./dev test");
         let directory = tempfile::Builder::new().prefix("tarsy-test-nats-").tempdir().expect("a directory");
-        Self { directory, settings: settings.to_owned(), port, program: program.into(), process: None }
+        let (settings, program) = (settings.to_owned(), program.into());
+        Self { directory, settings, has_jetstream: true, port, program, process: None }
     }
 
     /// The URL for clients.
@@ -127,11 +143,9 @@ impl NatsServer {
         // Port -1 is a free one, chosen by the server.
         let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
         let store = self.directory.path().join("store");
-        let text = format!(
-            "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: \"{}\", max_file_store: 4G }}\n{}\n",
-            store.display(),
-            self.settings
-        );
+        let jetstream = format!("jetstream {{ store_dir: \"{}\", max_file_store: 4G }}", store.display());
+        let jetstream = if self.has_jetstream { jetstream } else { String::new() };
+        let text = format!("listen: \"127.0.0.1:{port}\"\n{jetstream}\n{}\n", self.settings);
         std::fs::write(&config, text).expect("the configuration can be written");
 
         let mut process = killed_with_this_process(&self.program)

@@ -106,6 +106,20 @@ impl PostgresServer {
         .await;
     }
 
+    /// Makes a role with a password that is not known, and admits every role but the superuser with a password only.
+    pub(crate) async fn require_passwords(&self, role: &str) {
+        let admitted = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+        std::fs::write(self.data().join("pg_hba.conf"), admitted).expect("the rules of access can be written");
+        let mut admin = PgConnection::establish(&self.url()).expect("the superuser");
+        let statements = [format!("CREATE ROLE {role} LOGIN PASSWORD 'unknown'"), "SELECT pg_reload_conf()".to_owned()];
+        for statement in statements {
+            diesel::sql_query(&statement).execute(&mut admin).expect(&statement);
+        }
+        let without = self.url().replace("postgres@", &format!("{role}@"));
+        let refuses = async || PgConnection::establish(&without).is_err();
+        eventually_within(READY_WITHIN, "the server asks for passwords", refuses).await;
+    }
+
     /// Stops the server without a shutdown: clients get no message, and the next start has to recover.
     pub(crate) fn crash(&mut self) {
         if let Some(mut process) = self.process.take() {

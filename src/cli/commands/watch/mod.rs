@@ -24,6 +24,7 @@ use crate::cli::view::TerminalEnv;
 use crate::cli::watch::{Options, until};
 use crate::engine::ports::RunStatus;
 use crate::investigation::ids::SessionId;
+use crate::roles::connect::BadAddress;
 use crate::store::SessionFilter;
 
 /// The beginning lists at most so many running sessions.
@@ -39,7 +40,7 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     let session = find(database.as_ref(), args.session.as_ref()).await?;
     let nats = addresses.nats_for_command("watch").await?;
     if args.thread {
-        let database = database.context("a thread can be watched only with a database: set DATABASE_URL")?;
+        let database = database.ok_or_else(|| no_database("a thread needs one"))?;
         let sources = Sources { nats, store: Some(Arc::clone(&database.store)) };
         return thread::run(&sources, &database, session, options).await;
     }
@@ -48,12 +49,17 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     Sources { nats, store }.show(target, options, |_| Ok(())).await
 }
 
+/// The exit code is that of every command without a database that it needs.
+fn no_database(why: &str) -> BadAddress {
+    BadAddress(format!("no database: set DATABASE_URL or --database-url; {why}"))
+}
+
 /// The session to watch. Only a whole id can be found without a database.
 async fn find(database: Option<&Database>, wanted: Option<&SessionRef>) -> anyhow::Result<SessionId> {
     if let Some(session) = wanted.and_then(SessionRef::whole) {
         return Ok(session);
     }
-    let database = database.context("without a database only a whole session id can be watched: set DATABASE_URL")?;
+    let database = database.ok_or_else(|| no_database("without one, only a whole session id can be watched"))?;
     if let Some(wanted) = wanted {
         return database.find(wanted).await;
     }

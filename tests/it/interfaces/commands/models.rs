@@ -59,7 +59,7 @@ async fn gemini() -> String {
     address
 }
 
-const PROVIDERS: &str = "\
+pub(super) const PROVIDERS: &str = "\
 llm_providers:
   a-good: {provider: google, model: good, api_key_env: GEMINI_API_KEY, context_window: 1M, thinking: {level: high}}
   b-wrong-key: {provider: google, model: wrong-key}
@@ -73,14 +73,14 @@ defaults: {llm_provider: a-good}
 ";
 
 /// A real LLM service, and a configuration for commands.
-struct System {
+pub(super) struct System {
     folder: TempDir,
-    address: String,
+    pub(super) address: String,
     _service: Option<Tarsy>,
 }
 
 impl System {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let base_url = format!("http://{}", gemini().await);
         let env = [
             ("GEMINI_API_KEY", KEY),
@@ -198,20 +198,20 @@ async fn doctor_fails_a_provider_in_use_that_cannot_work_and_warns_of_others() {
             .map(|check| format!("{} {}", check["check"].as_str().unwrap(), check["verdict"].as_str().unwrap()))
             .collect()
     };
-    let checks = found(system.run(&["doctor", "--json"]).await.exits(1));
+    let checks = found(system.run(&["doctor", "--no-probe", "--json"]).await.exits(1));
     assert_eq!(checks[0], "model a-good ok");
     assert!(checks.contains(&"model e-no-key warn".to_owned()), "{checks:?}");
     let config = PROVIDERS.replace("defaults: {llm_provider: a-good}", "defaults: {llm_provider: e-no-key}");
     std::fs::write(system.folder.path().join("tarsy.yaml"), config).unwrap();
-    let ran = system.run(&["doctor", "--json"]).await.exits(1);
+    let ran = system.run(&["doctor", "--no-probe", "--json"]).await.exits(1);
     let failed = ran.json().into_iter().find(|check| check["check"] == "model e-no-key").unwrap();
     assert_eq!(failed["verdict"], "fail");
     assert!(failed["fix"].as_str().unwrap().starts_with("set OPENAI_API_KEY "), "{failed}");
     let config = PROVIDERS.replace("defaults: {llm_provider: a-good}", "defaults: {llm_provider: b-wrong-key}");
     std::fs::write(system.folder.path().join("tarsy.yaml"), config).unwrap();
+    let checks = found(system.run(&["doctor", "--no-probe", "--json"]).await.exits(1));
+    assert_eq!(checks[0], "model b-wrong-key ok", "a key is set; only the provider knows that it is wrong");
     let checks = found(system.run(&["doctor", "--json"]).await.exits(1));
-    assert_eq!(checks[0], "model b-wrong-key ok", "a key is set; only a probe knows that it is wrong");
-    let checks = found(system.run(&["doctor", "--probe", "--json"]).await.exits(1));
     assert_eq!(checks[0], "model b-wrong-key fail");
 }
 
@@ -269,7 +269,7 @@ async fn vertex_ai_names_its_credentials_and_whether_they_are_there() {
     assert_eq!(bytes, b"", "no token is asked for");
     let shown = system.run(&["models", "c-account"]).await.exits(0).out;
     assert!(shown.contains("  credentials  a key of a service account\n"), "{shown}");
-    let checks = system.run(&["doctor", "--json"]).await.exits(1).json();
+    let checks = system.run(&["doctor", "--no-probe", "--json"]).await.exits(1).json();
     let check = checks.iter().find(|check| check["check"] == "model a-machine").unwrap();
     assert_eq!(check["verdict"], "ok", "{check}");
     assert!(check["detail"].as_str().unwrap().ends_with(&format!("; uses {machine}")), "{check}");
@@ -294,7 +294,7 @@ async fn a_missing_metadata_server_is_reported_at_once_with_what_to_do() {
             ),
             "{fix}"
         );
-        let checks = system.run(&["doctor", "--json"]).await.exits(1).json();
+        let checks = system.run(&["doctor", "--no-probe", "--json"]).await.exits(1).json();
         let check = checks.iter().find(|check| check["check"] == "model a-machine").unwrap();
         assert_eq!(check["verdict"], "fail", "{check}");
     }
@@ -345,7 +345,7 @@ async fn a_service_that_cannot_tell_leaves_the_state_unknown_until_a_probe() {
     assert!(text.contains("this LLM service cannot tell") && text.ends_with("1 provider, 1 unknown"), "{text}");
     let ran = system.run(&["models", "--probe", "--json"]).await.exits(0);
     assert_eq!(states(&ran), ["gemini ready GEMINI_API_KEY unknown "]);
-    let checks = system.run(&["doctor", "--json"]).await.json();
+    let checks = system.run(&["doctor", "--no-probe", "--json"]).await.json();
     let check = checks.iter().find(|check| check["check"] == "model gemini").unwrap();
     assert_eq!(check["verdict"], "warn", "{check}");
     service.abort();

@@ -39,12 +39,17 @@ async fn commands_fail_in_time_without_an_answer_from_the_database() {
         for (args, ran) in commands.iter().zip(futures_util::future::join_all(runs).await) {
             let words = if args[0] == "migrate" { "database" } else { "DATABASE_URL or --database-url" };
             assert_gives_up(&ran, words);
+            assert!(!ran.err.contains("Is the server running"), "{ran:#?}");
         }
     }
     let nats_url = nats.url();
     let unset = run_with(&[("NATS_URL", nats_url.as_str())], &["sessions", "list"], b"").await;
     assert!(unset.err.contains("no database: set DATABASE_URL"), "{unset:#?}");
     assert_eq!(unset.code, 78, "retrying cannot help");
+    for args in [&["watch"][..], &["watch", "a41c9e02"], &["watch", SESSION, "--thread"]] {
+        let unset = run_with(&[("NATS_URL", nats_url.as_str())], args, b"").await.exits(78);
+        assert!(unset.err.contains("no database: set DATABASE_URL or --database-url"), "{unset:#?}");
+    }
     for args in [&["sessions", "list"][..], &["watch", "a41c9e02"], &["migrate"]] {
         let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", "hidden-word")];
         let ran = run_with(&env, args, b"").await.exits(78);

@@ -107,8 +107,8 @@ async fn a_rejected_request_is_answered_with_the_reason_and_not_published() {
         ("POST", "/alert", &[authorized], b"", 400, "no content"),
         ("POST", "/alert", &[authorized], b" \n{}", 400, "no content"),
         ("POST", "/alert", &[authorized], &[0xff, 0xfe], 400, "UTF-8"),
-        ("POST", "/alertmanager", &[authorized], b"{\"status\": \"firing\"}", 400, "not a webhook"),
-        ("POST", "/grafana", &[authorized], b"some text", 400, "not a webhook"),
+        ("POST", "/alertmanager", &[authorized], b"{\"status\": \"firing\"}", 400, "Grafana webhook"),
+        ("POST", "/grafana", &[authorized], b"some text", 400, "looks like text"),
         ("POST", "/alertmanager", &[authorized], b"{\"alerts\": []}", 400, "no content"),
         ("POST", "/alert?priority=urgent", &[authorized], b"a", 400, "critical, high, normal, low"),
     ];

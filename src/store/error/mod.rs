@@ -1,4 +1,8 @@
-//! Errors of the database, and what each means for a write.
+//! Errors of the database, what each means for a write, and what mends it.
+
+mod address;
+mod fix;
+mod refusal;
 
 use std::time::Duration;
 
@@ -34,9 +38,9 @@ pub enum Error {
         /// The text of the server.
         message: String,
     },
-    /// The role lacks these rights.
-    #[error("database role lacks {0}: GRANT that to it, or use another role")]
-    NotAllowed(String),
+    /// The role lacks these rights, such as `INSERT on entries`.
+    #[error("database role {role} lacks {rights}")]
+    NotAllowed { role: String, rights: String },
     /// A connection does not have the settings of its connection string.
     #[error(
         "database connection does not keep its settings: a pooler (such as PgBouncer) shares connections; use the address \
@@ -50,7 +54,7 @@ pub enum Error {
     )]
     OldPrimary { timeline: i32, newest: i32 },
     /// The server could not be reached.
-    #[error("database connection: {0}")]
+    #[error("database connection: {}", refusal::one_line(&.0.to_string()))]
     Connect(ConnectionError),
     /// The statement failed.
     #[error("database statement: {0}")]
@@ -115,7 +119,7 @@ impl Error {
             | Self::MigrationBlocked { .. }
             | Self::MigrationBusy(_)
             | Self::NoMigrations
-            | Self::NotAllowed(_)
+            | Self::NotAllowed { .. }
             | Self::SettingsLost
             | Self::SchemaBehind(_)
             | Self::SchemaTooNew(_)
@@ -162,65 +166,10 @@ const REFUSED_VALUES: [&str; 12] = [
     "invalid memory alloc request size",
 ];
 
-/// Texts of libpq for an invalid address, each with the text that tarsy shows instead, because libpq quotes the
-/// address. A password with a `%` is the most frequent cause.
-const BAD_ADDRESSES: [(&str, &str); 14] = [
-    ("invalid percent-encoded token", "a % that begins no character code: write %25 for the % of a password"),
-    ("in percent-encoded value", "%00 is no character"),
-    ("use percent-encoded spaces", "a space: write %20"),
-    ("in connection info string", "neither a postgres:// URL nor key=value words"),
-    ("invalid connection option", "neither a postgres:// URL nor key=value words that libpq knows"),
-    ("invalid URI query parameter", "a parameter after the ? that libpq does not know"),
-    ("separator \"=\" in URI query parameter", "a parameter after the ? that is not key=value"),
-    ("in URI", "not a URL of the form postgres://user:password@host:port/database"),
-    ("for connection option", "an option with a value that is not a number"),
-    ("invalid port number", "a port that is no port"),
-    ("value: \"", "an option with a value that libpq does not know"),
-    ("could not match", "not as many ports as hosts"),
-    ("definition of service", "a service that the service file does not define"),
-    ("invalid require_auth", "a require_auth that libpq does not know"),
-];
-
-fn bad_address(error: &ConnectionError) -> Option<&'static str> {
-    if matches!(error, ConnectionError::InvalidCString(_)) {
-        return Some("a NUL byte");
-    }
-    let ConnectionError::BadConnection(text) = error else { return None };
-    if text.starts_with("connection to server") {
-        // The text of a server may contain any words.
-        return None;
-    }
-    BAD_ADDRESSES.iter().find(|(libpq, _)| text.contains(libpq)).map(|(_, reason)| *reason)
-}
-
-/// Texts of a server that refuses a connection until the configuration changes, each with the text that tarsy shows. A
-/// text in another language than English counts as an outage.
-const REFUSALS: [(&str, &str); 9] = [
-    ("unsupported startup parameter", "a pooler (such as PgBouncer) does not pass settings on: use Postgres itself"),
-    ("password authentication failed", "user or password is wrong"),
-    ("no password supplied", "a password is missing"),
-    ("authentication failed for user", "the server does not admit this user"),
-    ("no pg_hba.conf entry", "the server does not admit this user or machine"),
-    ("is not permitted to log in", "this role may not log in"),
-    ("permission denied for database", "this role may not connect to the database"),
-    ("role \"", "there is no such role"),
-    ("database \"", "there is no such database"),
-];
-
-fn refusal(error: &ConnectionError) -> Option<Error> {
-    let ConnectionError::BadConnection(text) = error else { return None };
-    let is_named = |words: &str| match words {
-        "role \"" | "database \"" => text.contains(&format!("FATAL:  {words}")) && text.contains("does not exist"),
-        words => text.contains(words),
-    };
-    let (_, reason) = REFUSALS.iter().find(|(words, _)| is_named(words))?;
-    Some(Error::Refused { reason, message: text.split_whitespace().collect::<Vec<_>>().join(" ") })
-}
-
 impl From<ConnectionError> for Error {
     fn from(error: ConnectionError) -> Self {
-        let bad = bad_address(&error).map(Self::BadUrl);
-        bad.or_else(|| refusal(&error)).unwrap_or(Self::Connect(error))
+        let bad = address::fault(&error).map(Self::BadUrl);
+        bad.or_else(|| refusal::of(&error)).unwrap_or(Self::Connect(error))
     }
 }
 
@@ -243,8 +192,7 @@ impl From<PoolError<Self>> for Error {
 
 impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
-        // libpq wraps its messages.
-        let text = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = refusal::one_line(&error.to_string());
         match (error.may_succeed_later(), error.is_refusal()) {
             (true, _) => Self::Unavailable(text),
             (false, true) => Self::Refused(text),

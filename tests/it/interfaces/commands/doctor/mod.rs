@@ -1,4 +1,7 @@
-//! `tarsy doctor` and `tarsy tools`.
+//! `tarsy doctor` and `tarsy tools`, and what roles say of servers that cannot be used.
+
+mod neighbours;
+mod providers;
 
 use std::time::Duration;
 
@@ -43,7 +46,8 @@ async fn without_servers_every_check_fails_in_time_and_shows_no_password() {
     assert!(!format!("{ran:?}").contains("hidden-word"), "{ran:#?}");
     let unreadable = [("DATABASE_URL", "hidden-word"), ("NATS_URL", "127.0.0.1:1"), ("TARSY_LLM_ADDR", "127.0.0.1:1")];
     let fixes = run_with(&unreadable, &["doctor", "--json"], b"").await.exits(1).json();
-    assert_eq!(fixes[3]["fix"], "postgres://user@host:5432/database", "a fix for an address is an address");
+    let expected = "set DATABASE_URL or --database-url to postgres://user@host:5432/database";
+    assert_eq!(fixes[3]["fix"], expected, "a fix for an address is an address");
     std::fs::write(&config, "worker:\n  lease: soon\n").unwrap();
     let ran = run_with(&env, &["doctor"], b"").await.exits(1);
     assert!(ran.out.starts_with("FAIL  config ") && ran.out.contains("4 of 6 checks failed"), "{}", ran.out);
@@ -95,6 +99,8 @@ async fn tools_are_listed_with_the_reason_why_some_are_withheld() {
     assert!(withheld.iter().all(|tool| tool["withheld"] == "it may change something"), "{withheld:?}");
     let unknown = run(&system, &["tools", "k8s"]).await.exits(1);
     assert!(unknown.err.contains("there is no MCP server \"k8s\"; defined: drill"), "{}", unknown.err);
+    let none = run_with(&[], &["tools", "k8s"], b"").await.exits(1);
+    assert!(none.err.contains("the configuration defines none (mcp_servers)"), "{}", none.err);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

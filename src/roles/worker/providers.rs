@@ -1,0 +1,125 @@
+//! `ProviderCheck`: a worker claims no alert before the providers of its configuration were found usable once.
+//!
+//! Otherwise every alert would fail with the same error of the first model call. The check happens at the start only:
+//! a provider that breaks later fails the sessions that need it, and no others.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::config::Config;
+use crate::engine::mutex::lock;
+use crate::engine::plan::{planner, provider_choices};
+use crate::llm::client::Client;
+use crate::roles::models::{Ask, ModelReport, State, report};
+
+/// How long a model may take for a word. A slower one counts as usable.
+const ASK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two questions to models that have refused one.
+const ASK_INTERVAL: Duration = Duration::from_secs(20);
+/// The codes of errors that stay until a person changes something.
+const PERMANENT: [&str; 4] = ["credentials", "model_not_found", "invalid_backend", "invalid_request"];
+/// Replays recordings: no model can refuse.
+const SCRIPTED: &str = "scripted";
+
+/// Checks the providers of a worker until they can be called.
+pub(super) struct ProviderCheck {
+    config: Config,
+    client: Client,
+    /// Why the worker claims nothing; `None` once it may.
+    why: watch::Sender<Option<String>>,
+    asked: Mutex<Option<Instant>>,
+}
+
+impl ProviderCheck {
+    pub(super) fn new(config: Config, client: Client) -> Self {
+        let why = watch::Sender::new(Some("providers of models are not checked yet".to_owned()));
+        Self { config, client, why, asked: Mutex::default() }
+    }
+
+    /// Why the worker claims nothing; `None` once it may.
+    pub(super) fn why(&self) -> watch::Receiver<Option<String>> {
+        self.why.subscribe()
+    }
+
+    /// Whether the worker may claim alerts. After the first success the LLM service is not asked again.
+    pub(super) async fn passes(&self) -> bool {
+        if self.why.borrow().is_none() {
+            return true;
+        }
+        let Some(why) = self.check().await else { return false };
+        let (passes, changed) = (why.is_none(), *self.why.borrow() != why);
+        if let Some(why) = why.as_ref().filter(|_| changed) {
+            tracing::error!("no alert is claimed: {why}");
+        }
+        self.why.send_replace(why);
+        passes
+    }
+
+    /// Why the providers cannot be used. `None`: that is not known yet.
+    async fn check(&self) -> Option<Option<String>> {
+        let choices = choices(&self.config);
+        let mut names: Vec<&str> = choices.iter().flatten().map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        let reports = report(&self.config, &names, &self.client, Ask::Nothing).await;
+        if reports.iter().any(|report| code(report) == "llm_service_unavailable") {
+            return None;
+        }
+        if let Some(why) = blocked(&choices, &reports) {
+            return Some(Some(why));
+        }
+        let real: Vec<&str> =
+            reports.iter().filter(|report| report.backend != SCRIPTED).map(|report| report.name.as_str()).collect();
+        if !self.config.worker.probe_models || real.is_empty() {
+            return Some(None);
+        }
+        let may_ask = {
+            let mut asked = lock(&self.asked);
+            let may_ask = asked.is_none_or(|at| at.elapsed() >= ASK_INTERVAL);
+            if may_ask {
+                *asked = Some(Instant::now());
+            }
+            may_ask
+        };
+        if !may_ask {
+            return None;
+        }
+        let answers = report(&self.config, &real, &self.client, Ask::OneWord(ASK_TIMEOUT)).await;
+        for answer in &answers {
+            if let Some(problem) = &answer.problem {
+                let (provider, code, fix) = (&answer.name, &problem.code, problem.fix.as_deref());
+                tracing::warn!(provider, code, fix, "model does not answer: {}", problem.message);
+            }
+        }
+        Some(blocked(&choices, &answers))
+    }
+}
+
+/// The providers of each agent of each chain.
+fn choices(config: &Config) -> Vec<Vec<String>> {
+    let routes = config.agent_chains.keys().filter_map(|chain| planner::choose(config, "", Some(chain)).ok());
+    routes.flat_map(|route| provider_choices::provider_choices(config, &route)).collect()
+}
+
+/// Why an agent has no provider that can be called.
+fn blocked(choices: &[Vec<String>], reports: &[ModelReport]) -> Option<String> {
+    let of = |name: &String| reports.iter().find(|report| report.name == *name);
+    let is_broken = |report: &&ModelReport| report.state == State::Unusable && PERMANENT.contains(&code(report));
+    let dead = choices.iter().find(|names| names.iter().all(|name| of(name).filter(is_broken).is_some()))?;
+    let why = dead.iter().filter_map(of).map(|report| {
+        let problem = report.problem.as_ref();
+        let message = problem.map(|problem| problem.message.as_str()).unwrap_or_default();
+        let fix = problem.and_then(|problem| problem.fix.as_ref());
+        let fix = fix.map(|fix| format!(". Fix: {fix}")).unwrap_or_default();
+        let used = report.used.join("; ");
+        format!("provider {} ({used}) cannot be used: {}{fix}", report.name, message.trim_end_matches('.'))
+    });
+    Some(why.collect::<Vec<_>>().join("; "))
+}
+
+fn code(report: &ModelReport) -> &str {
+    report.problem.as_ref().map(|problem| problem.code.as_str()).unwrap_or_default()
+}

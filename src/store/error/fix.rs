@@ -1,0 +1,115 @@
+//! The command or setting that mends an error.
+
+use super::Error;
+use super::refusal::{NO_CONNECT, NO_DATABASE, NO_LOGIN, NO_PASSWORD, NO_ROLE, POOLER, WRONG_PASSWORD, name_after};
+
+const USE_POSTGRES: &str = "set DATABASE_URL to Postgres itself";
+const TABLE_RIGHTS: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO";
+
+impl Error {
+    /// The command or setting that mends the cause; `None` where the text of the error has it, or waiting helps.
+    pub fn fix(&self) -> Option<String> {
+        match self {
+            Self::BadUrl(_) => {
+                Some("set DATABASE_URL or --database-url to postgres://user@host:5432/database".to_owned())
+            }
+            Self::Connect(_) | Self::Pool(_) | Self::NoAnswer(_) => {
+                Some("start Postgres there, or set DATABASE_URL or --database-url".to_owned())
+            }
+            Self::Refused { reason, message } => Some(of_refusal(reason, message)),
+            Self::NotAllowed { role, rights } if rights.ends_with("schema") => {
+                Some(format!("GRANT USAGE ON SCHEMA public TO {}", identifier(role)))
+            }
+            Self::NotAllowed { role, .. } => Some(format!("{TABLE_RIGHTS} {}", identifier(role))),
+            Self::SettingsLost => Some(USE_POSTGRES.to_owned()),
+            Self::Statement(error) => of_statement(&error.to_string()),
+            Self::Migration(error) => of_migration(&error.to_string()),
+            Self::Secret(_) => Some("correct the file, or set another one".to_owned()),
+            Self::Build(_)
+            | Self::OldPrimary { .. }
+            | Self::Broken(_)
+            | Self::MigrationBlocked { .. }
+            | Self::MigrationBusy(_)
+            | Self::NoMigrations
+            | Self::SchemaBehind(_)
+            | Self::SchemaTooNew(_)
+            | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// Whether only a change of the address or of the login helps.
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::BadUrl(_) | Self::Refused { .. } | Self::Secret(_))
+    }
+}
+
+fn of_refusal(reason: &str, message: &str) -> String {
+    let role = || name_after(message, "user").or_else(|| name_after(message, "role"));
+    let role = || identifier(role().unwrap_or("the_role"));
+    let database = || identifier(name_after(message, "database").unwrap_or("the_database"));
+    match reason {
+        POOLER => USE_POSTGRES.to_owned(),
+        WRONG_PASSWORD => format!(
+            "set user and password of DATABASE_URL as the server has them; there, CREATE ROLE {0} LOGIN makes a missing \
+             user, and \\password {0} in psql sets the password",
+            role()
+        ),
+        NO_PASSWORD => {
+            "set DATABASE_URL to postgres://user:password@host:5432/database, or set DATABASE_PASSWORD".to_owned()
+        }
+        NO_LOGIN => format!("ALTER ROLE {} LOGIN", role()),
+        NO_CONNECT => format!("GRANT CONNECT ON DATABASE {} TO the user of DATABASE_URL", database()),
+        NO_ROLE => {
+            format!("CREATE ROLE {0} LOGIN, then \\password {0} in psql; or set another user in DATABASE_URL", role())
+        }
+        NO_DATABASE => {
+            format!("CREATE DATABASE {}, then tarsy migrate; or set another one in DATABASE_URL", database())
+        }
+        _ => "add a line for user, database and machine to pg_hba.conf, then SELECT pg_reload_conf()".to_owned(),
+    }
+}
+
+fn of_statement(message: &str) -> Option<String> {
+    if message.contains("permission denied for") {
+        return Some(format!("{TABLE_RIGHTS} the user of DATABASE_URL"));
+    }
+    message.contains("read-only transaction").then(|| "set DATABASE_URL to the primary server".to_owned())
+}
+
+fn of_migration(message: &str) -> Option<String> {
+    let lacks = message.contains("permission denied for") || message.contains("must be owner of");
+    lacks.then(|| {
+        "run tarsy migrate as the owner of the tables, or GRANT USAGE, CREATE ON SCHEMA public TO the user of \
+         DATABASE_URL"
+            .to_owned()
+    })
+}
+
+/// A name as SQL reads it.
+fn identifier(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fix_names_the_role_or_database_as_sql_reads_it() {
+        let fix = |reason, message: &str| Error::Refused { reason, message: message.to_owned() }.fix().unwrap();
+        assert!(fix(NO_DATABASE, "FATAL: database \"My db\" does not exist").starts_with("CREATE DATABASE \"My db\","));
+        assert!(fix(NO_ROLE, "FATAL: role \"sre\" does not exist").starts_with("CREATE ROLE sre LOGIN,"));
+        assert!(
+            fix(WRONG_PASSWORD, "password authentication failed for user \"sre\"").contains("\\password sre in psql")
+        );
+        let lacks =
+            |rights: &str| Error::NotAllowed { role: "sre".to_owned(), rights: rights.to_owned() }.fix().unwrap();
+        assert_eq!(lacks("USAGE on the schema"), "GRANT USAGE ON SCHEMA public TO sre");
+        assert_eq!(lacks("INSERT on entries"), format!("{TABLE_RIGHTS} sre"));
+    }
+}
