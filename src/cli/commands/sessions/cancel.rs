@@ -6,16 +6,15 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use serde_json::json;
 
-use super::MAX_SEARCHED;
+use super::{MAX_SEARCHED, find};
 use crate::bus::{Follower, Nats, TimelineUpdate};
 use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
-use crate::cli::commands::database::{Database, ambiguous};
+use crate::cli::commands::database::Database;
 use crate::cli::commands::output::{json_line, note, print};
 use crate::cli::commands::watch::follow::interrupted;
 use crate::cli::commands::{addresses, one_line_error};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::table::status_word;
-use crate::cli::session_ref::SessionRef;
 use crate::engine::ports::{Disposition, Sessions as _};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
@@ -57,7 +56,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
     let database = Database::of(global, "sessions");
     let session = match (args.session.whole(), &database) {
         (Some(session), _) => session,
-        (None, Ok(database)) => find(global, database, &args.session).await?,
+        (None, Ok(database)) => find(global, "cancel", database, &args.session).await?,
         (None, Err(error)) => bail!("only a whole id can be cancelled without the database: {error:#}"),
     };
     let addresses = addresses(global);
@@ -152,22 +151,6 @@ impl CancelRequest {
 
 fn over(session: SessionId, status: &str) -> String {
     format!("session {} is over: {}", session.short(), status_word(status))
-}
-
-/// The session or alert that a part of an id names. An alert that no worker has seen is found in the queue only.
-async fn find(global: &GlobalArgs, database: &Database, wanted: &SessionRef) -> anyhow::Result<SessionId> {
-    let error = match database.find(wanted).await {
-        Ok(session) => return Ok(session),
-        Err(error) => error,
-    };
-    let Ok(nats) = addresses(global).nats_for_command("cancel").await else { return Err(error) };
-    let Ok(search) = nats.search_queue(|alert| wanted.matches(alert), MAX_SEARCHED).await else { return Err(error) };
-    let ids: Vec<SessionId> = search.found.iter().map(|message| message.received.alert_id).collect();
-    match ids.as_slice() {
-        [] => Err(error),
-        [one] => Ok(*one),
-        many => bail!(ambiguous("queued alerts", wanted.digits(), many)),
-    }
 }
 
 /// Ends an alert that no worker has seen: records it as a worker would, so that its message finds it cancelled.

@@ -7,7 +7,7 @@ use chrono::Utc;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::{Database, ambiguous};
 use super::output::{json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
@@ -93,6 +93,30 @@ async fn show_queued(global: &GlobalArgs, args: &SessionsShowArgs) -> anyhow::Re
         print(&show::queued(&alert, sequence, &place, &TerminalEnv::of_process().style()))?;
     }
     Ok(Some(Exit::Done))
+}
+
+/// The session or alert that a part of an id names. An alert that no worker has seen is found in the queue only.
+///
+/// # Errors
+/// When no alert or session matches, or several do.
+pub(super) async fn find(
+    global: &GlobalArgs,
+    role: &str,
+    database: &Database,
+    wanted: &SessionRef,
+) -> anyhow::Result<SessionId> {
+    let error = match database.find(wanted).await {
+        Ok(session) => return Ok(session),
+        Err(error) => error,
+    };
+    let Ok(nats) = addresses(global).nats_for_command(role).await else { return Err(error) };
+    let Ok(search) = nats.search_queue(|alert| wanted.matches(alert), MAX_SEARCHED).await else { return Err(error) };
+    let ids: Vec<SessionId> = search.found.iter().map(|message| message.received.alert_id).collect();
+    match ids.as_slice() {
+        [] => Err(error),
+        [one] => Ok(*one),
+        many => bail!(ambiguous("queued alerts", wanted.digits(), many)),
+    }
 }
 
 pub(super) async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Result<(SessionId, AlertReport)> {

@@ -13,7 +13,7 @@ use self::follow::{Sources, Target, interrupted};
 use self::waiting::QueuePlace;
 use super::database::{Database, with_cause};
 use super::output::{json_line, json_lines, note, print};
-use super::{addresses, one_line_error};
+use super::{addresses, one_line_error, sessions};
 use crate::bus::AllFollower;
 use crate::cli::args::{GlobalArgs, WatchArgs};
 use crate::cli::exit::Exit;
@@ -37,7 +37,7 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     if args.all {
         return watch_all(global, database, options).await;
     }
-    let session = find(database.as_ref(), args.session.as_ref()).await?;
+    let session = find(global, database.as_ref(), args.session.as_ref()).await?;
     let nats = addresses.nats_for_command("watch").await?;
     if args.thread {
         let database = database.ok_or_else(|| no_database("a thread needs one"))?;
@@ -55,13 +55,17 @@ fn no_database(why: &str) -> BadAddress {
 }
 
 /// The session to watch. Only a whole id can be found without a database.
-async fn find(database: Option<&Database>, wanted: Option<&SessionRef>) -> anyhow::Result<SessionId> {
+async fn find(
+    global: &GlobalArgs,
+    database: Option<&Database>,
+    wanted: Option<&SessionRef>,
+) -> anyhow::Result<SessionId> {
     if let Some(session) = wanted.and_then(SessionRef::whole) {
         return Ok(session);
     }
     let database = database.ok_or_else(|| no_database("without one, only a whole session id can be watched"))?;
     if let Some(wanted) = wanted {
-        return database.find(wanted).await;
+        return sessions::find(global, "watch", database, wanted).await;
     }
     let newest = SessionFilter { limit: 1, ..SessionFilter::default() };
     let newest = database.call(database.store.list_sessions(newest)).await?.pop();

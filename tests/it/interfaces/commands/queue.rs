@@ -160,6 +160,8 @@ async fn an_alert_that_no_worker_has_seen_is_listed_shown_and_cancelled() {
     for printed in [queue.to_string(), shown, show] {
         assert!(!printed.contains("hunter22"), "{printed}");
     }
+    let watched = run(&system, &["watch", short, "--timeout", "500ms"]).await.exits(3).err;
+    assert!(watched.contains(&format!("To watch it again: tarsy watch {id}")), "{watched}");
     let cancelled = run(&system, &["cancel", short]).await.exits(0).out;
     assert_eq!(cancelled, format!("session {short} is cancelled\n"));
     let show = run(&system, &["show", short]).await.exits(0).out;
