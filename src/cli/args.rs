@@ -141,7 +141,7 @@ pub enum Command {
     /// List, show, rerun or cancel investigations
     #[command(subcommand)]
     Sessions(SessionsCommand),
-    /// List, show, retry or drop alerts that were given up
+    /// List, show, retry or drop undeliverable alerts
     #[command(subcommand)]
     DeadLetters(DeadLettersCommand),
     /// Run the whole system against recorded evidence

@@ -25,16 +25,15 @@ pub fn joined(session: &str, fingerprint: Option<&str>, running: Option<Duration
     let shown = |f| text::cut(&text::one_line(f, Charset::Unicode), FINGERPRINT_COLUMNS, Charset::Ascii);
     let fingerprint = fingerprint.map(|fingerprint| format!(" ({})", shown(fingerprint))).unwrap_or_default();
     let running = running.map(|running| format!(", running for {}", format::span(running))).unwrap_or_default();
-    format!("joined session {}: same fingerprint{fingerprint}{running}. Following that one.", short(session))
+    format!("joined session {}: same fingerprint{fingerprint}{running}. Following it.", short(session))
 }
 
 /// The cooldown of another session covers the alert; that session completed `ago`.
 pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
     let (session, ago) = (short(session), ago.map(|ago| format!(" {} ago", format::span(ago))).unwrap_or_default());
     format!(
-        "session {session} investigated the same{ago} and completed (cooldown); tarsy submit --force investigates \
-             again. \
-         Following that one."
+        "session {session} investigated the same fingerprint{ago} and completed (cooldown); \
+         tarsy submit --force investigates again. Following it."
     )
 }
 
@@ -101,15 +100,23 @@ pub fn continues(session: SessionId) -> String {
     format!("The investigation continues: tarsy watch {}", session.short())
 }
 
-/// The command that watches a session without an event again.
+/// The command that watches a session without an event again. Its short id cannot be found before the first event.
 pub fn watch_again(session: SessionId) -> String {
-    // Only events and rows are found by a part of an id.
     format!("To watch it again: tarsy watch {session}")
 }
 
-/// The command that watches an investigation and its questions again.
-pub fn watch_thread_again(session: SessionId) -> String {
-    format!("To watch again: tarsy watch {} --thread   all thinking: -t   for programs: --json", session.short())
+/// The command that watches a session that has ended again, in lines of at most `columns`.
+pub fn watch_ended_again(session: SessionId, columns: usize) -> String {
+    hints(&format!("To watch again: tarsy watch {}", session.short()), columns)
+}
+
+/// The command that watches an investigation and its questions again, in lines of at most `columns`.
+pub fn watch_thread_again(session: SessionId, columns: usize) -> String {
+    hints(&format!("To watch again: tarsy watch {} --thread", session.short()), columns)
+}
+
+fn hints(command: &str, columns: usize) -> String {
+    text::flow(&[command, "all thinking: -t", "for programs: --json"], "   ", columns).join("\n")
 }
 
 /// The last eight characters of a text that should be an id.
@@ -133,22 +140,31 @@ mod tests {
             "published to tarsy.alerts.normal.alertmanager (stream sequence 18)   session 77d0b3aa"
         );
         assert_eq!(continues(session), "The investigation continues: tarsy watch 77d0b3aa");
+        assert_eq!(watch_again(session), format!("To watch it again: tarsy watch {SESSION}"));
+    }
+
+    #[test]
+    fn hints_do_not_wrap_at_eighty_columns() {
+        let session = SessionId::parse(SESSION).unwrap();
+        let lines = watch_thread_again(session, 80);
+        assert_eq!(lines, "To watch again: tarsy watch 77d0b3aa --thread   all thinking: -t\nfor programs: --json");
+        assert_eq!(watch_ended_again(session, 80).lines().count(), 1);
+        assert!(watch_thread_again(session, 47).lines().all(|line| line.len() <= 47));
     }
 
     #[test]
     fn a_joined_alert_names_the_session_that_it_joined_and_the_reason() {
         assert_eq!(
             joined(SESSION, Some("groupKey {}:{alertname=\"DiskFull\"}"), Some(Duration::from_secs(134))),
-            "joined session 77d0b3aa: same fingerprint (groupKey {}:{alertname=\"DiskFull\"}), running for 2m14s. \
-             Following that one."
+            "joined session 77d0b3aa: same fingerprint (groupKey {}:{alertname=\"DiskFull\"}), running for 2 min 14 s. \
+             Following it."
         );
         assert_eq!(
             covered_by_cooldown(SESSION, Some(Duration::from_secs(720))),
-            "session 77d0b3aa investigated the same 12m00s ago and completed (cooldown); tarsy submit --force investigates \
-             again. \
-             Following that one."
+            "session 77d0b3aa investigated the same fingerprint 12 min ago and completed (cooldown); \
+             tarsy submit --force investigates again. Following it."
         );
-        assert_eq!(joined(SESSION, None, None), "joined session 77d0b3aa: same fingerprint. Following that one.");
+        assert_eq!(joined(SESSION, None, None), "joined session 77d0b3aa: same fingerprint. Following it.");
     }
 
     #[test]

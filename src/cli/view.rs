@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::cli::args::values::duration;
-use crate::cli::render::timeline::{Charset, Style};
+use crate::cli::render::timeline::{Charset, Prose, Style};
 use crate::cli::terminal::Live;
 use crate::cli::watch::Options;
 
@@ -31,12 +31,15 @@ pub struct ViewArgs {
     /// Show all of the model's thinking, not only its first sentence
     #[arg(long, short)]
     pub thinking: bool,
-    /// Also show stages, tokens of each call and whole errors
+    /// Also show the tokens of each call and whole errors
     #[arg(long, short)]
     pub verbose: bool,
     /// List the sources of searches
     #[arg(long, short)]
     pub sources: bool,
+    /// Show tool results whole, not only their first line
+    #[arg(long)]
+    pub full: bool,
     /// Print only ASCII characters [default: if the locale is not UTF-8]
     #[arg(long)]
     pub ascii: bool,
@@ -73,6 +76,8 @@ pub struct TerminalEnv {
     pub is_utf8: bool,
     /// Columns; `None` if they are unknown.
     pub width: Option<usize>,
+    /// The terminal understands links (OSC 8).
+    pub has_hyperlinks: bool,
 }
 
 impl TerminalEnv {
@@ -84,6 +89,7 @@ impl TerminalEnv {
             no_color: variable("NO_COLOR").is_some(),
             is_utf8: ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).is_some_and(|l| is_utf8(&l)),
             width: terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or(columns),
+            has_hyperlinks: has_hyperlinks(variable),
         }
     }
 
@@ -93,6 +99,8 @@ impl TerminalEnv {
             width: self.width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH),
             charset: if self.is_utf8 { Charset::Unicode } else { Charset::Ascii },
             color: self.is_terminal && !self.is_dumb && !self.no_color,
+            prose: if self.is_terminal { Prose::Rendered } else { Prose::Raw },
+            hyperlinks: self.is_terminal && !self.is_dumb && self.has_hyperlinks,
             ..Style::default()
         }
     }
@@ -124,7 +132,8 @@ impl ViewArgs {
             verbose: self.verbose,
             utc: self.utc,
             sources: self.sources,
-            width: common.width,
+            full: self.full,
+            ..common
         }
     }
 }
@@ -132,6 +141,19 @@ impl ViewArgs {
 /// A variable; an empty one counts as not set.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Whether the variables name a terminal that shows links. Within tmux and screen they name the one outside.
+fn has_hyperlinks(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is = |name: &str, words: &[&str]| variable(name).is_some_and(|value| words.contains(&value.as_str()));
+    let newer = |name: &str, least: u32| variable(name).and_then(|v| v.parse().ok()).is_some_and(|v: u32| v >= least);
+    let is_nested = variable("TMUX").is_some() || variable("STY").is_some();
+    !is_nested
+        && (is("TERM_PROGRAM", &["iTerm.app", "WezTerm", "vscode", "ghostty"])
+            || is("TERM", &["xterm-kitty", "xterm-ghostty", "alacritty", "foot"])
+            || variable("WT_SESSION").is_some()
+            || newer("VTE_VERSION", 5000)
+            || newer("KONSOLE_VERSION", 201_200))
 }
 
 fn is_utf8(locale: &str) -> bool {
@@ -163,7 +185,7 @@ mod tests {
     #[test]
     fn a_terminal_gets_colours_symbols_and_a_live_line() {
         let expected = Options {
-            style: Style { width: 80, color: true, ..Style::default() },
+            style: Style { width: 80, color: true, prose: Prose::Rendered, ..Style::default() },
             json: false,
             live: Live::Redraw,
             timeout: None,

@@ -134,10 +134,10 @@ pub struct SessionsCancelArgs {
 /// The commands about dead letters.
 #[derive(Clone, Debug, Subcommand)]
 pub enum DeadLettersCommand {
-    /// List the alerts that were given up, the newest first
+    /// List undeliverable alerts, the newest first
     #[command(alias = "ls")]
     List(DeadLettersListArgs),
-    /// Show one of them, and why it was given up
+    /// Show one of them, and why it is undeliverable
     Show(DeadLettersShowArgs),
     /// Queue one again, as a new session
     Retry(DeadLettersRetryArgs),

@@ -149,7 +149,7 @@ async fn find(nats: &Nats, wanted: &LetterRef) -> anyhow::Result<StoredDeadLette
     let wanted = match wanted {
         LetterRef::Number(number) => {
             let found = all.into_iter().find(|letter| letter.sequence == *number);
-            return found.with_context(|| format!("there is no dead letter number {number}"));
+            return found.with_context(|| format!("no dead letter has number {number}"));
         }
         LetterRef::Alert(wanted) => wanted,
     };

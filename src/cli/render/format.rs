@@ -19,28 +19,27 @@ pub(crate) fn since_start(ms: u64) -> String {
     }
 }
 
-/// A duration in at most five columns: `84ms`, `1.7`, `12m05`.
+/// A duration in milliseconds, as [`span`] shows it.
 pub(crate) fn took(ms: impl TryInto<u64>) -> String {
-    let ms = whole(ms);
-    let seconds = ms / 1000;
-    match ms {
-        0..500 => format!("{ms}ms"),
-        500..600_000 => format!("{seconds}.{}", ms % 1000 / 100),
-        600_000..6_000_000 => format!("{}m{:02}", seconds / 60, seconds % 60),
-        _ => format!("{}h{:02}", seconds / 3600, seconds / 60 % 60),
-    }
+    span(Duration::from_millis(whole(ms)))
 }
 
-/// A duration in a sentence: `12 ms`, `3.0 s`, `2m14s`, `1h05m`.
+/// A duration, always with its unit: `162 ms`, `2.0 s`, `34 s`, `1 min 3 s`, `1 h 5 min`.
 pub(crate) fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 => format!("{} ms", duration.subsec_millis()),
         1..10 => format!("{seconds}.{} s", duration.subsec_millis() / 100),
         10..60 => format!("{seconds} s"),
-        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+        60..3600 => two_units([(seconds / 60, "min"), (seconds % 60, "s")]),
+        _ => two_units([(seconds / 3600, "h"), (seconds / 60 % 60, "min")]),
     }
+}
+
+/// The second unit is left out where it is 0.
+fn two_units([(large, large_unit), (small, small_unit)]: [(u64, &str); 2]) -> String {
+    let small = if small == 0 { String::new() } else { format!(" {small} {small_unit}") };
+    format!("{large} {large_unit}{small}")
 }
 
 /// A size: `812 B`, `2.1 kB`, `1.4 MB`.
@@ -67,6 +66,19 @@ pub(crate) fn tokens(count: impl TryInto<u64>) -> String {
 pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
     let number = whole(number);
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `1st`, `2nd`, `3rd`, `4th`, `11th`, `21st`.
+pub(crate) fn ordinal(number: impl TryInto<u64>) -> String {
+    let number = whole(number);
+    let ending = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
 }
 
 /// A stored number is signed, and a length is a `usize`; a negative number counts as 0.
@@ -97,9 +109,6 @@ mod tests {
         ] {
             assert_eq!(since_start(ms), text);
         }
-        for (ms, text) in [(84, "84ms"), (1_799, "1.7"), (599_999, "599.9"), (725_000, "12m05"), (6_120_000, "1h42")] {
-            assert_eq!(took(ms), text);
-        }
     }
 
     #[test]
@@ -112,10 +121,21 @@ mod tests {
         {
             assert_eq!(tokens(n), text);
         }
-        for (ms, text) in [(12, "12 ms"), (3_000, "3.0 s"), (30_000, "30 s"), (134_000, "2m14s"), (3_900_000, "1h05m")]
-        {
+        for (ms, text) in [
+            (12, "12 ms"),
+            (999, "999 ms"),
+            (3_000, "3.0 s"),
+            (30_000, "30 s"),
+            (63_000, "1 min 3 s"),
+            (120_000, "2 min"),
+            (3_900_000, "1 h 5 min"),
+            (7_200_000, "2 h"),
+        ] {
             assert_eq!(span(Duration::from_millis(ms)), text);
+            assert_eq!(took(ms), text);
         }
+        let ordinals = [1, 2, 3, 4, 11, 12, 21, 113].map(ordinal);
+        assert_eq!(ordinals, ["1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "113th"]);
         assert_eq!(count(1, "call"), "1 call");
         assert_eq!(count(0, "call"), "0 calls");
     }

@@ -7,6 +7,8 @@ pub(crate) mod style;
 pub(crate) mod text;
 pub(crate) mod format;
 pub(crate) mod json;
+pub(crate) mod markdown;
+pub(crate) mod results;
 pub mod timeline;
 pub mod tables;
 pub mod report;

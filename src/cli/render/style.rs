@@ -10,12 +10,27 @@ pub struct Style {
     pub color: bool,
     /// Shows all of the model's thinking instead of its first sentence.
     pub thinking: bool,
-    /// Also shows the stages of single-stage chains and the tokens of each call.
+    /// Also shows the tokens of each call, and whole errors.
     pub verbose: bool,
     /// Shows absolute times instead of the time since the start.
     pub utc: bool,
     /// Lists the sources of searches.
     pub sources: bool,
+    /// Shows tool results whole.
+    pub full: bool,
+    pub prose: Prose,
+    /// The terminal is known to understand links (OSC 8).
+    pub hyperlinks: bool,
+}
+
+/// How texts of a model are shown, which are Markdown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prose {
+    /// Line by line as the model wrote it: for a file or a pipe.
+    #[default]
+    Raw,
+    /// Laid out within the width: for a terminal.
+    Rendered,
 }
 
 impl Default for Style {
@@ -29,6 +44,9 @@ impl Default for Style {
             verbose: false,
             utc: false,
             sources: false,
+            full: false,
+            prose: Prose::Raw,
+            hyperlinks: false,
         }
     }
 }

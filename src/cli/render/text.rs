@@ -82,6 +82,21 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     text.trim_matches('\n').trim_end().lines().flat_map(|line| wrap_line(line.trim_end(), columns)).collect()
 }
 
+/// `parts` with `gap` between them; a part that does not fit into `columns` begins a line.
+pub(crate) fn flow(parts: &[&str], gap: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut().filter(|line| width(line) + width(gap) + width(part) <= columns) {
+            Some(line) => {
+                line.push_str(gap);
+                line.push_str(part);
+            }
+            None => lines.push((*part).to_owned()),
+        }
+    }
+    lines
+}
+
 /// The first sentence of `text`; a heading only if `text` has nothing else.
 pub(crate) fn first_sentence(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -100,7 +100,7 @@ async fn a_joined_alert_leads_to_the_session_that_it_joined() {
     assert_eq!(watched, Watched::Follow(SessionId::parse(target).unwrap()));
     assert_eq!(
         case.out.text(),
-        "joined session 5e19c7f0: same fingerprint (groupKey {}:{alertname=\"DiskFull\"}). Following that one.\n"
+        "joined session 5e19c7f0: same fingerprint (groupKey {}:{alertname=\"DiskFull\"}). Following it.\n"
     );
     event.metadata = json!({});
     assert!(case.watch.follow(session(), feed(vec![event]), pending()).await.is_err());
@@ -119,9 +119,8 @@ async fn an_alert_within_the_cooldown_leads_to_the_session_that_covers_it() {
     assert_eq!(watched, Watched::Follow(SessionId::parse(target).unwrap()));
     assert_eq!(
         case.out.text(),
-        "session 5e19c7f0 investigated the same 12m00s ago and completed (cooldown); tarsy submit --force \
-         investigates again. \
-         Following that one.\n"
+        "session 5e19c7f0 investigated the same fingerprint 12 min ago and completed (cooldown); \
+         tarsy submit --force investigates again. Following it.\n"
     );
 }
 
@@ -198,7 +197,7 @@ async fn a_time_limit_ends_the_watching_and_names_the_command_to_continue() {
     assert_eq!(case.notes.text(), "No end after 30 s. The investigation continues: tarsy watch a41c9e02\n");
     let shown: Vec<_> =
         case.out.text().lines().skip(2).map(|line| line.chars().skip(12).take(10).collect::<String>()).collect();
-    assert_eq!(shown, ["● started ".to_owned(), "∴ thinking".to_owned()]);
+    assert_eq!(shown, ["● started ".to_owned(), "● stage   ".to_owned(), "∴ thinking".to_owned()]);
 }
 
 #[tokio::test(start_paused = true)]

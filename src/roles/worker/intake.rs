@@ -137,6 +137,11 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             "title": alert.title, "severity": alert.severity.as_str(),
         });
         let mut facts = facts.as_object().cloned().unwrap_or_default();
+        // A watcher needs the names before the agents begin, for its columns.
+        let agents: Vec<&str> = plan.stages.iter().flat_map(|stage| &stage.agents).map(|a| a.name.as_str()).collect();
+        if agents.len() > 1 {
+            facts.insert("agents".to_owned(), agents.into());
+        }
         if !listing.unavailable.is_empty() {
             let reasons = listing.unavailable.iter().map(|server| (server.server.clone(), server.why.clone().into()));
             facts.insert("unavailable_servers".to_owned(), Value::Object(reasons.collect()));

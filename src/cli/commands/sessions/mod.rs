@@ -42,7 +42,7 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
     let filter = SessionFilter { limit: args.limit, status: args.status, since: args.since, search: args.search };
     let sessions = database.call(database.store.list_sessions(filter.clone())).await?;
     if sessions.is_empty() {
-        note(if is_filtered { "no matching session" } else { "there is no session yet" })?;
+        note(if is_filtered { "no matching sessions" } else { "there is no session yet" })?;
         return Ok(Exit::Done);
     }
     let style = TerminalEnv::of_process().style();
@@ -67,7 +67,7 @@ async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exi
     if args.json {
         print_json(&found)?;
     } else if args.report {
-        print(&report::report(&found, Utc::now()))?;
+        print(&report::shown(&found, Utc::now(), &TerminalEnv::of_process().style()))?;
     } else {
         print(&show::show(&found, Utc::now(), &TerminalEnv::of_process().style()))?;
     }

@@ -19,7 +19,7 @@ pub(super) async fn run(
     session: SessionId,
     options: Options,
 ) -> anyhow::Result<Exit> {
-    let json = options.json;
+    let (json, columns) = (options.json, options.style.width);
     let mut watch = Watch::new(std::io::stdout(), std::io::stderr(), options).one_of_several();
     let (mut shown, mut exit) = (BTreeSet::new(), Exit::Done);
     loop {
@@ -30,7 +30,7 @@ pub(super) async fn run(
         })?;
         let Some(next) = thread.into_iter().find(|session| !shown.contains(session)) else {
             if !json {
-                watch.note(&messages::watch_thread_again(root))?;
+                watch.note(&messages::watch_thread_again(root, columns))?;
             }
             return Ok(exit);
         };

@@ -6,23 +6,33 @@ use chrono::{DateTime, Utc};
 
 use self::markdown::{block, code, inline, quote};
 use super::format::{self, millis};
-use super::style::Charset;
+use super::markdown as terminal;
+use super::style::{Charset, Prose, Style};
 use super::tables::show::{model, retry_of, state};
 use super::tables::table::{moment, status_word};
-use super::text;
 use super::timeline::footnotes::{Source, footnotes};
 use super::timeline::meta;
+use super::{results, text};
 use crate::cli::messages;
 use crate::engine::ports::ToolCallState;
 use crate::investigation::alert::Severity;
 use crate::store::{AlertReport, ExecutionReport, QuestionReport, SessionReport, ToolCallReport};
 
-/// The report contains at most so many lines of the alert.
+/// Maximum number of lines of the alert in a report.
 const MAX_ALERT_LINES: usize = 60;
 /// Columns of a call's arguments, a fingerprint or an address.
 const ARGUMENT_COLUMNS: usize = 120;
 /// Columns of a call's result.
 const RESULT_COLUMNS: usize = 100;
+
+/// The document on a terminal, laid out; elsewhere as [`report`] returns it.
+pub fn shown(alert: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
+    let lines = report(alert, now);
+    match style.prose {
+        Prose::Raw => lines,
+        Prose::Rendered => terminal::render(&lines.join("\n"), style.width, style),
+    }
+}
 
 /// The lines of the document; the time that a running session took ends at `now`.
 pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
@@ -67,14 +77,25 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     facts.into_iter().map(|(name, value)| format!("- **{name}:** {value}")).collect()
 }
 
-/// The executive summary, or the error if there is no analysis.
+/// The executive summary, or the error if there is no analysis. A summary that has all of the analysis is left out.
 fn outcome(session: &SessionReport) -> Vec<String> {
     let lines = match (&session.executive_summary, &session.error) {
+        (Some(summary), _) if session.final_analysis.as_deref().is_some_and(|whole| has_all(summary, whole)) => {
+            return Vec::new();
+        }
         (Some(summary), _) => summary.lines().map(summary_line).collect(),
         (None, Some(error)) if session.final_analysis.is_none() => vec![format!("No analysis: {}", inline(error))],
         (None, _) => return Vec::new(),
     };
     section("Summary", lines)
+}
+
+/// Whether each word of the analysis is in its summary, whatever marks of Markdown either of them has.
+fn has_all(summary: &str, analysis: &str) -> bool {
+    let words = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
+    // The summary writes each label in one way, so a label may have some letters more in the analysis.
+    const LABELS: usize = 24;
+    words(analysis) <= words(summary) + LABELS
 }
 
 fn summary_line(line: &str) -> String {
@@ -153,7 +174,9 @@ fn call(call: &ToolCallReport, session: &SessionReport) -> String {
     let took = format::took(call.duration_ms);
     let bytes = call.result_bytes.map(format::bytes);
     let result = match (call.state, &call.result, &call.error) {
-        (ToolCallState::Done, Some(result), _) => code(result, RESULT_COLUMNS),
+        (ToolCallState::Done, Some(result), _) => {
+            code(results::line(result).as_deref().unwrap_or(result), RESULT_COLUMNS)
+        }
         (ToolCallState::Done, None, _) => "done".to_owned(),
         (state @ (ToolCallState::Failed | ToolCallState::Lost), result, error) => {
             let why = error.as_deref().or(result.as_deref()).unwrap_or_default();

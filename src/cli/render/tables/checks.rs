@@ -58,7 +58,7 @@ pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
     };
     let mut lines = vec![head];
     if !tools.is_empty() {
-        lines.extend(table(columns, tools.iter().map(row), style));
+        lines.extend(table(columns, &[], tools.iter().map(row), style));
     }
     for tool in tools.iter().filter(|tool| tool.name.split_once('.').is_none_or(|(_, name)| name != tool.tool)) {
         let own_name = text::one_line(&tool.tool, style.charset);

@@ -23,7 +23,7 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
             Cell::new(&format::bytes(letter.body.len()), style),
         ]
     };
-    table(columns, letters.iter().map(row), style)
+    table(columns, &["size", "when (utc)"], letters.iter().map(row), style)
 }
 
 /// One dead letter with the commands to retry and drop it; `chains` are the chains to choose from.

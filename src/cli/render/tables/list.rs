@@ -25,7 +25,8 @@ pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> 
         Column::Right("took"),
         Column::Left("worker"),
     ];
-    table(columns, sessions.iter().map(|session| row(session, now, style)), style)
+    let optional = ["worker", "took", "when (utc)", "severity"];
+    table(columns, &optional, sessions.iter().map(|session| row(session, now, style)), style)
 }
 
 /// A running session in one line, for the beginning of `watch --all`.

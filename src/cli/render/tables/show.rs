@@ -10,6 +10,7 @@ use crate::cli::messages;
 use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::Style;
 use crate::cli::render::text;
+use crate::cli::render::timeline::prose::Prose;
 use crate::engine::ports::DeadReason;
 use crate::investigation::alert::Severity;
 use crate::investigation::alert_update::AlertUpdate;
@@ -28,7 +29,7 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
         DispositionKind::Dead | DispositionKind::Ended => "(not read)",
         DispositionKind::Opened | DispositionKind::Joined => "(no title)",
     });
-    let mut lines = vec![edges(title, &format!("session {short}"), style)];
+    let mut lines = edges(title, &format!("session {short}"), style);
     lines.extend(fact("id", &report.alert_id.to_string(), style));
     let about = report.parent_id.map(|parent| format!("session {} (tarsy watch {short} --thread)", parent.short()));
     lines.extend(fact("asks about", &about.unwrap_or_default(), style));
@@ -42,7 +43,7 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines.extend(report.session.iter().flat_map(|session| outcome(report, session, style)));
     lines.extend(questions(report, style));
     lines.push(String::new());
-    lines.extend(next(report, &short));
+    lines.extend(next(report, &short, style));
     lines
 }
 
@@ -87,7 +88,7 @@ pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
         (DispositionKind::Dead, _) => {
             let reason = report.dead_reason.map_or("unknown", DeadReason::as_str);
             let detail = report.dead_detail.as_deref().unwrap_or_default();
-            format!("given up: {reason}: {detail}")
+            format!("undeliverable: {reason}: {detail}")
         }
         (DispositionKind::Undecided, _) => "in the queue: a worker has seen it, and nothing has begun".to_owned(),
         (disposition @ (DispositionKind::Opened | DispositionKind::Joined), _) => disposition.to_string(),
@@ -118,7 +119,8 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
         |finished| format!("until {}", moment(finished)),
     );
     let mut lines = fact("when", &format!("{}, {until}", moment(session.created_at)), style);
-    let owners = if session.epoch > 1 { format!(" (owner number {})", session.epoch) } else { String::new() };
+    let owners =
+        if session.epoch > 1 { format!(" ({} worker)", format::ordinal(session.epoch)) } else { String::new() };
     lines.extend(fact("chain", &format!("{} on worker {}{owners}", session.chain, session.worker), style));
     for model in &session.models {
         lines.extend(fact("model", &self::model(model), style));
@@ -134,8 +136,12 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
 pub(crate) fn model(model: &ModelReport) -> String {
     let calls = format::count(model.calls, "call");
     let failed = if model.failed > 0 { format!(" ({} failed)", model.failed) } else { String::new() };
-    let recording = if model.backend == "scripted" { ", a recording" } else { "" };
-    format!("{} {}{recording}: {calls}{failed}, {}", model.provider, model.model, tokens(model.usage))
+    let name = if model.backend == "scripted" {
+        format!("{} (a recording)", model.provider)
+    } else {
+        format!("{} {}", model.provider, model.model)
+    };
+    format!("{name}: {calls}{failed}, {}", tokens(model.usage))
 }
 
 /// `4.1 k in (1.9 k cached) 0.6 k out 0.3 k thinking`
@@ -168,7 +174,7 @@ fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<Str
         }
         previous = &stage.name;
     }
-    let mut lines = table(columns, rows.into_iter(), style);
+    let mut lines = table(columns, &["iterations", "calls", "tokens"], rows.into_iter(), style);
     let errors = stages.iter().flat_map(|stage| &stage.executions).filter_map(|execution| {
         // The error of the session is shown below.
         let is_repeated = |error: &&str| session.error.as_deref().is_some_and(|whole| whole.contains(*error));
@@ -246,7 +252,7 @@ fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
     for each in report.questions.iter().skip(skipped) {
         let asked = text::first_sentence(&text::clean(each.question.as_deref().unwrap_or("(no text)"), style.charset));
         let answer = match (&each.answer, &each.error) {
-            (Some(answer), _) => text::first_sentence(&text::clean(answer, style.charset)),
+            (Some(answer), _) => Prose::new(answer).sentence(style),
             (None, Some(error)) => format!("{}: {error}", status_word(each.status.as_str())),
             (None, None) => status_word(each.status.as_str()),
         };
@@ -264,30 +270,40 @@ fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<
         (_, Some(answer), _) if report.parent_id.is_some() => answer.clone(),
         (Some(summary), _, _) => summary.clone(),
         (None, Some(analysis), _) => text::first_sentence(&text::clean(analysis, style.charset)),
-        (None, None, Some(error)) => format!("No analysis: {error}"),
+        (None, None, Some(error)) => return no_analysis(error, style),
         (None, None, None) => return Vec::new(),
     };
-    let wrapped = text::wrap(&text::clean(&text, style.charset), style.width.saturating_sub(2));
-    std::iter::once(String::new()).chain(wrapped.into_iter().map(|line| format!("  {line}"))).collect()
+    let lines = Prose::new(&text).lines(style.width.saturating_sub(2), style);
+    std::iter::once(String::new()).chain(lines.into_iter().map(|line| format!("  {line}").trim_end().into())).collect()
 }
 
-fn next(report: &AlertReport, short: &str) -> Vec<String> {
+fn no_analysis(error: &str, style: &Style) -> Vec<String> {
+    let lines =
+        text::wrap(&text::clean(&format!("No analysis: {error}"), style.charset), style.width.saturating_sub(2));
+    std::iter::once(String::new()).chain(lines.into_iter().map(|line| format!("  {line}"))).collect()
+}
+
+fn next(report: &AlertReport, short: &str, style: &Style) -> Vec<String> {
+    let row = |parts: &[String]| {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        text::flow(&parts, "      ", style.width)
+    };
     match (&report.session, report.joined_session_id, report.disposition) {
         (Some(session), _, _) if session.finished_at.is_none() => {
-            vec![format!("Watch: tarsy watch {short}      Cancel: tarsy sessions cancel {short}")]
+            row(&[format!("Watch: tarsy watch {short}"), format!("Cancel: tarsy sessions cancel {short}")])
         }
         (Some(session), _, _) => {
-            let mut next = vec![
-                format!("Report: tarsy sessions show {short} --report"),
-                format!("Timeline: tarsy watch {short}      Rerun: tarsy sessions rerun {short}"),
-            ];
-            // Without an analysis there is nothing to ask about.
-            if session.final_analysis.is_some() {
-                next.push(format!("Ask about it: tarsy ask {short} 'your question'"));
-            }
-            next
+            let mut lines = vec![format!("Report: tarsy sessions show {short} --report")];
+            lines.extend(row(&[
+                format!("Timeline: tarsy watch {short}"),
+                format!("Rerun: tarsy sessions rerun {short}"),
+            ]));
+            // Without an analysis there is little to ask about.
+            let ask = || format!("Ask about it: tarsy ask {short} 'your question'");
+            lines.extend(session.final_analysis.as_ref().map(|_| ask()));
+            lines
         }
-        (None, Some(joined), _) => vec![format!("That one: tarsy sessions show {}", joined.short())],
+        (None, Some(joined), _) => vec![format!("Details: tarsy sessions show {}", joined.short())],
         (None, None, DispositionKind::Dead) => vec![format!("Dead letter: tarsy dead-letters show {short}")],
         (None, None, _) => vec![format!("Watch: tarsy watch {short}")],
     }

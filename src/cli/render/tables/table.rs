@@ -7,8 +7,8 @@ use crate::cli::render::text;
 use crate::engine::ports::RunStatus;
 
 const GAP: &str = "  ";
-/// A narrower last column is not readable.
-const MIN_REST_COLUMNS: usize = 8;
+/// Before the column that takes the rest is narrower than this, other columns are left out.
+const MIN_REST_COLUMNS: usize = 16;
 
 /// One cell with cleaned text.
 #[derive(Clone, Debug, Default)]
@@ -56,9 +56,11 @@ impl Column {
     }
 }
 
-/// The lines of a table, its head first.
+/// The lines of a table, its head first. Where the terminal is too narrow, columns of `optional` are left out, the first
+/// of them first.
 pub(super) fn table<const N: usize>(
     columns: [Column; N],
+    optional: &[&str],
     rows: impl Iterator<Item = [Cell; N]>,
     style: &Style,
 ) -> Vec<String> {
@@ -67,24 +69,38 @@ pub(super) fn table<const N: usize>(
     let width = |row: &[Cell; N], index: usize| row.get(index).map(|cell| text::width(&cell.text));
     let mut widths: [usize; N] =
         std::array::from_fn(|index| rows.iter().filter_map(|row| width(row, index)).max().unwrap_or_default());
-    let (mut rest, mut room) = (None, style.width.saturating_sub(GAP.len() * N.saturating_sub(1)));
-    for (column, width) in columns.iter().zip(&mut widths) {
-        match column {
-            Column::Left(_) | Column::Right(_) => room = room.saturating_sub(*width),
-            Column::Rest(_) => rest = Some(width),
-        }
+    let mut optional = optional.iter();
+    while room(&columns, &widths, style) < wanted(&columns, &widths) {
+        let Some(head) = optional.next() else { break };
+        let dropped = columns.iter().zip(&mut widths).find(|(column, _)| column.head() == *head);
+        dropped.into_iter().for_each(|(_, width)| *width = 0);
     }
-    if let Some(rest) = rest {
-        *rest = room.max(MIN_REST_COLUMNS).min(*rest);
-    }
+    let room = room(&columns, &widths, style);
+    let rest = columns.iter().zip(&mut widths).find(|(column, _)| matches!(column, Column::Rest(_)));
+    rest.into_iter().for_each(|(_, width)| *width = room.max(MIN_REST_COLUMNS / 2).min(*width));
     rows.iter().map(|row| line(row, &columns, &widths, style)).collect()
+}
+
+/// The columns that are left for the one that takes the rest.
+fn room(columns: &[Column], widths: &[usize], style: &Style) -> usize {
+    let others = columns.iter().zip(widths).filter(|(column, _)| !matches!(column, Column::Rest(_)));
+    let others = others.filter(|(_, width)| **width > 0).map(|(_, width)| width + GAP.len());
+    style.width.saturating_sub(others.sum())
+}
+
+/// The columns that it should have.
+fn wanted(columns: &[Column], widths: &[usize]) -> usize {
+    let rest = columns.iter().zip(widths).find(|(column, _)| matches!(column, Column::Rest(_)));
+    rest.map_or(0, |(_, width)| (*width).min(MIN_REST_COLUMNS))
 }
 
 fn line(row: &[Cell], columns: &[Column], widths: &[usize], style: &Style) -> String {
     let mut out = String::new();
     let mut room = style.width;
-    let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or_default();
-    for (index, ((cell, column), width)) in row.iter().zip(columns).zip(widths).enumerate().take(last + 1) {
+    let is_shown = |(cell, width): (&Cell, &usize)| *width > 0 && !cell.text.is_empty();
+    let last = row.iter().zip(widths).rposition(is_shown).unwrap_or_default();
+    let cells = row.iter().zip(columns).zip(widths).enumerate().take(last + 1).filter(|(_, (_, width))| **width > 0);
+    for (index, ((cell, column), width)) in cells {
         let gap = if index == 0 { "" } else { GAP };
         let shown = text::cut(&cell.text, (*width).min(room.saturating_sub(gap.len())), style.charset);
         let fill = " ".repeat(width.saturating_sub(text::width(&shown)));
@@ -114,11 +130,16 @@ pub(super) fn hanging(front: &str, indent: usize, value: &str, style: &Style) ->
     fronts.zip(lines).map(|(front, line)| format!("{front}{line}")).collect()
 }
 
-/// `left` and `right` at the two edges of a line; `left` is cut if both do not fit.
-pub(super) fn edges(left: &str, right: &str, style: &Style) -> String {
+/// `left` and `right` at the two edges of a line; if both do not fit, `left` is wrapped in lines above.
+pub(super) fn edges(left: &str, right: &str, style: &Style) -> Vec<String> {
     let room = style.width.saturating_sub(text::width(right) + GAP.len());
-    let left = text::cut(&text::one_line(left, style.charset), room, style.charset);
-    format!("{}{right}", text::pad(&left, room + GAP.len()))
+    let left = text::one_line(left, style.charset);
+    if text::width(&left) <= room {
+        return vec![format!("{}{right}", text::pad(&left, room + GAP.len()))];
+    }
+    let mut lines = text::wrap(&left, style.width);
+    lines.push(text::pad_left(right, style.width));
+    lines
 }
 
 /// `2026-11-21 21:04:11Z`

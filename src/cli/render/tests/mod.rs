@@ -5,9 +5,10 @@ mod dead_letters;
 mod models;
 mod queue;
 mod sessions;
+mod terminal;
 mod timeline;
 
-use super::style::Style;
+use super::style::{Prose, Style};
 use crate::investigation::timeline::TimelineEvent;
 
 /// An investigation with parallel calls, a takeover by another worker, a failed call, a cut result and escape codes.
@@ -19,7 +20,7 @@ pub(crate) fn story() -> Vec<TimelineEvent> {
 
 /// A terminal of 80 columns.
 fn narrow() -> Style {
-    Style { width: 80, ..Style::default() }
+    Style { width: 80, prose: Prose::Rendered, ..Style::default() }
 }
 
 /// The lines as one text; panics when a line is wider than `width` or holds what a terminal would obey.

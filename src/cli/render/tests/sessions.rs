@@ -59,11 +59,12 @@ fn a_list_of_sessions_fits_the_terminal() {
     insta::assert_snapshot!("sessions_80", fits(&list::sessions(&lines(), at(95), &narrow()), 80));
     let ascii = list::sessions(&lines(), at(95), &Style { charset: Charset::Ascii, ..narrow() });
     assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
-    fits(&list::sessions(&lines(), at(95), &Style { width: 40, ..narrow() }), 80);
+    let tiny = fits(&list::sessions(&lines(), at(95), &Style { width: 40, ..narrow() }), 40);
+    insta::assert_snapshot!("sessions_40", tiny);
     let running = list::running(&lines()[0], at(95), &narrow());
     assert_eq!(
         fits(std::slice::from_ref(&running), 80),
-        "14:02:00  a41c9e02  running for 1m35s on tarsy-worker-7c9f8d-4711  critical  Ku…"
+        "14:02:00  a41c9e02  running for 1 min 35 s on tarsy-worker-7c9f8d-4711  critica…"
     );
 }
 
@@ -241,7 +242,7 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
     let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere(DispositionKind::Joined) };
     assert_eq!(
         state(joined),
-        ["state        joined session 5e19c7f0: same fingerprint", "That one: tarsy sessions show 5e19c7f0"]
+        ["state        joined session 5e19c7f0: same fingerprint", "Details: tarsy sessions show 5e19c7f0"]
     );
     let dead = AlertReport {
         dead_reason: Some(DeadReason::UnknownChain),
@@ -251,7 +252,7 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
     assert_eq!(
         state(dead),
         [
-            "state        given up: unknown_chain: header Tarsy-Chain names \"x\"",
+            "state        undeliverable: unknown_chain: header Tarsy-Chain names \"x\"",
             "Dead letter: tarsy dead-letters show a41c9e02"
         ]
     );
@@ -325,7 +326,7 @@ fn a_question_is_marked_in_a_list() {
         SessionLine { parent_id: Some(id("a41c9e02")), ..line("77d0b3aa", RunStatus::Running, "Is it\u{1b}[2J over?") };
     let listed = list::sessions(std::slice::from_ref(&question), at(95), &Style::default()).join("\n");
     assert!(listed.contains("critical  ↳ question about a41c9e02: Is it over?"), "{listed}");
-    let ascii = list::running(&question, at(95), &Style { charset: Charset::Ascii, ..Style::default() });
+    let ascii = list::running(&question, at(95), &Style { width: 140, charset: Charset::Ascii, ..Style::default() });
     assert!(ascii.ends_with("critical  -> question about a41c9e02: Is it over?"), "{ascii}");
 }
 

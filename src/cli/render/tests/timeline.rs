@@ -8,11 +8,11 @@ use crate::cli::render::timeline::{Charset, Style, Timeline};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 
-fn new(style: Style) -> Timeline {
+pub(super) fn new(style: Style) -> Timeline {
     Timeline::new(style, story()[0].session_id)
 }
 
-fn print(style: Style, events: &[TimelineEvent]) -> String {
+pub(super) fn print(style: Style, events: &[TimelineEvent]) -> String {
     let mut timeline = new(style);
     let mut lines: Vec<_> = events.iter().flat_map(|event| timeline.event(event)).collect();
     lines.push(timeline.finish());
@@ -20,7 +20,7 @@ fn print(style: Style, events: &[TimelineEvent]) -> String {
 }
 
 /// The lines of the story; the hint below them may be wider.
-fn assert_fits(printed: &str, width: usize) {
+pub(super) fn assert_fits(printed: &str, width: usize) {
     let mut lines: Vec<String> = printed.lines().map(ToOwned::to_owned).collect();
     lines.pop();
     fits(&lines, width);
@@ -42,7 +42,7 @@ fn a_narrow_terminal_shows_the_story() {
 
 #[test]
 fn a_tiny_terminal_never_wraps() {
-    assert_fits(&print(Style { width: 40, ..Style::default() }, &story()), 40);
+    assert_fits(&print(Style { width: 40, ..narrow() }, &story()), 40);
 }
 
 #[test]
@@ -80,7 +80,13 @@ fn a_second_agent_adds_the_column_of_agents() {
 }
 
 /// The third event of the story with another number, type, agent, content and metadata.
-fn changed(session_seq: u32, word: &str, agent: Option<&str>, content: &str, metadata: Value) -> TimelineEvent {
+pub(super) fn changed(
+    session_seq: u32,
+    word: &str,
+    agent: Option<&str>,
+    content: &str,
+    metadata: Value,
+) -> TimelineEvent {
     let stage = agent.map(|_| "look".to_owned());
     let id = agent.map(|name| ExecutionId(Uuid::from_u128(u128::try_from(name.len()).unwrap())));
     let mut event = story()[2].clone();
@@ -96,8 +102,10 @@ fn changed(session_seq: u32, word: &str, agent: Option<&str>, content: &str, met
 fn parallel_agents_have_a_column_and_the_synthesis_is_shown_whole() {
     let long = format!("Cause: the pool [4]\nEvidence: 397 of 400 [4]\nDo next: roll back\n\n{}", "more\n".repeat(20));
     let completed = |stage: &str, outcomes: Value| json!({"stage": stage, "status": "completed", "outcomes": outcomes});
+    let mut started = story()[0].clone();
+    started.metadata["agents"] = json!(["changes", "dba", "synthesis"]);
     let events = [
-        story()[0].clone(),
+        started,
         changed(
             2,
             "stage_started",
@@ -122,6 +130,7 @@ fn parallel_agents_have_a_column_and_the_synthesis_is_shown_whole() {
     ];
     let printed = print(narrow(), &events);
     assert_fits(&printed, 80);
+    assert_eq!(printed.matches("detail").count(), 1, "one head");
     insta::assert_snapshot!("team", printed);
     let verbose = print(Style { verbose: true, ..narrow() }, &events);
     assert_eq!(verbose.matches("more").count(), 40, "nothing is left out with -v");
@@ -257,7 +266,7 @@ fn an_analysis_has_footnotes_for_what_it_cites() {
     insta::assert_snapshot!("footnotes_ascii", ascii);
 }
 
-fn delta(kind: DeltaKind, offset: u64, text: &str) -> Delta {
+pub(super) fn delta(kind: DeltaKind, offset: u64, text: &str) -> Delta {
     let event = story()[2].clone();
     Delta {
         session_id: event.session_id,

@@ -7,10 +7,11 @@ use crate::investigation::timeline::{EventStatus, EventType, TimelineEvent};
 
 use super::footnotes::footnotes;
 use super::meta::{self, Meta};
+use super::prose::Prose;
 use super::row::{Body, Mark, Row};
 use super::{code, session};
 use crate::cli::render::style::{Charset, Paint, Style, Symbol};
-use crate::cli::render::{format, text};
+use crate::cli::render::{format, results, text};
 
 /// Lines of an error that are shown without `-v`.
 const MAX_ERROR_LINES: usize = 10;
@@ -24,11 +25,11 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
     let meta = Meta::new(&event.metadata, style.charset);
     let content = text::clean(&event.content, style.charset);
     let mut row = match &event.event_type {
-        EventType::LlmThinking => Row::new(Symbol::Thinking, "thinking", Body::Folded(content)).painted(Paint::Dim),
-        EventType::LlmResponse => {
-            let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.charset);
-            Row::new(Symbol::Thinking, "response", Body::Folded(content))
+        EventType::LlmThinking => {
+            let body = Body::Folded(Prose::new(&event.content));
+            Row::new(Symbol::Thinking, "thinking", body).painted(Paint::Dim)
         }
+        EventType::LlmResponse => Row::new(Symbol::Thinking, "response", Body::Folded(cited(event, style))),
         EventType::LlmToolCall | EventType::McpToolCall => call(event, tool, style),
         EventType::ToolResult | EventType::McpToolSummary => result(event, tool, style),
         EventType::Error => error(event, &meta, content, style),
@@ -38,8 +39,7 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
         }
         EventType::ExecutiveSummary => Row::line(Symbol::Analysis, "summary", &content).painted(Paint::Green),
         EventType::FinalAnalysis => {
-            let content = footnotes(&event.content, event.metadata.get("citations")).whole(style.charset);
-            let row = Row::new(Symbol::Analysis, "final analysis", Body::Whole(content, None));
+            let row = Row::new(Symbol::Analysis, "final analysis", Body::Prose(cited(event, style), None));
             Row { name_paint: Paint::Green, ..row }
         }
         EventType::CodeExecution => code::row(event, &meta, &content, style),
@@ -74,6 +74,11 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, style: &Style) ->
     row
 }
 
+/// The text of an event, with the pages that it cites.
+fn cited(event: &TimelineEvent, style: &Style) -> Prose {
+    Prose::cited(&footnotes(&event.content, event.metadata.get("citations")), style)
+}
+
 fn call(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
     let arguments = meta::arguments(&event.content, style.charset);
     let row = Row::new(Symbol::Call, tool.unwrap_or_else(|| "tool call".to_owned()), Body::Line(arguments));
@@ -82,8 +87,13 @@ fn call(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
 
 fn result(event: &TimelineEvent, tool: Option<String>, style: &Style) -> Row {
     let meta = Meta::new(&event.metadata, style.charset);
-    let content = text::one_line(&event.content, style.charset);
-    let mut row = Row::new(Symbol::Result, tool.unwrap_or_else(|| "tool result".to_owned()), Body::Line(content));
+    let body = if style.full {
+        Body::Result(event.content.clone())
+    } else {
+        let line = results::line(&event.content);
+        Body::Line(text::one_line(line.as_deref().unwrap_or(&event.content), style.charset))
+    };
+    let mut row = Row::new(Symbol::Result, tool.unwrap_or_else(|| "tool result".to_owned()), body);
     row.name_paint = Paint::Bold;
     if meta.is_set("is_error") || event.status == EventStatus::Failed {
         row = row.painted(Paint::Red);

@@ -20,7 +20,8 @@ pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
         (EventType::Joined, _) => messages::short(&meta.text("joined_session_id").unwrap_or_default()),
         (_, Body::Line(line)) if line.is_empty() => row.totals.clone(),
         (_, Body::Line(line)) => line.clone(),
-        (_, Body::Folded(whole) | Body::Whole(whole, _)) => text::first_sentence(whole),
+        (_, Body::Folded(prose) | Body::Prose(prose, _)) => prose.sentence(style),
+        (_, Body::Whole(whole, _) | Body::Result(whole)) => text::first_sentence(whole),
     };
     let what = text::cut(&format!("{} {}", row.symbol.glyph(style.charset), row.name), NAME_COLUMNS, style.charset);
     let front = format!("{}  {}", event.created_at.format("%H:%M:%S"), event.session_id.short());

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::meta::Meta;
 use crate::cli::render::style::Charset;
-use crate::cli::render::text;
 
 /// A longer list of sources is not readable.
 const MAX_SOURCES: usize = 99;
@@ -104,22 +103,6 @@ impl Footnotes {
     pub(crate) fn sources(&self) -> impl Iterator<Item = (String, &Source)> {
         (1..).zip(&self.sources).map(|(number, source)| (mark(number), source))
     }
-
-    /// The text with its sources below it, cleaned.
-    pub(super) fn whole(&self, charset: Charset) -> String {
-        let mut whole = text::clean(&self.text, charset);
-        if !self.sources.is_empty() {
-            whole.truncate(whole.trim_end().len());
-            whole.push_str("\n\nSources:");
-        }
-        for (mark, Source { title, uri }) in self.sources() {
-            let title = if title == uri { "" } else { title };
-            let line = [mark.as_str(), title, uri].join(" ");
-            whole.push('\n');
-            whole.push_str(&text::one_line(&line, charset));
-        }
-        whole
-    }
 }
 
 #[cfg(test)]
@@ -128,9 +111,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cli::render::style::Style;
+    use crate::cli::render::timeline::prose::Prose;
 
     fn shown(content: &str, citations: &Value) -> String {
-        footnotes(content, Some(citations)).whole(Charset::Unicode)
+        lines(&footnotes(content, Some(citations)))
+    }
+
+    fn lines(notes: &Footnotes) -> String {
+        let style = Style::default();
+        Prose::cited(notes, &style).lines(style.width, &style).join("\n")
     }
 
     #[test]
@@ -167,9 +157,9 @@ mod tests {
             json!([{"start": 3, "end": 4, "sources": sources}]),
             json!([{"start": 0, "end": 4, "sources": [{"uri": ""}, 4, {"title": null}]}]),
         ] {
-            assert_eq!(shown("abc é\n", &citations), "abc é\n", "{citations}");
+            assert_eq!(shown("abc é\n", &citations), "abc é", "{citations}");
         }
-        assert_eq!(footnotes("abc", None).whole(Charset::Unicode), "abc");
+        assert_eq!(lines(&footnotes("abc", None)), "abc");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod calls;
 mod roster;
 mod event;
 mod session;
+pub(crate) mod prose;
 mod code;
 pub(crate) mod footnotes;
 mod row;
@@ -23,7 +24,7 @@ use crate::cli::render::{format, text};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
-pub use super::style::{Charset, Style};
+pub use super::style::{Charset, Prose, Style};
 pub use event_line::event_line;
 
 use calls::Calls;
@@ -32,7 +33,9 @@ use meta::Meta;
 use roster::Roster;
 use row::{Body, Columns, Front};
 
-/// At most so many lines of an analysis are shown if a synthesis follows.
+use super::style::Paint;
+
+/// Maximum number of lines of an analysis that are shown if a synthesis follows.
 const MAX_PART_LINES: usize = 14;
 
 /// Renders one session, event by event.
@@ -45,6 +48,8 @@ pub struct Timeline {
     roster: Roster,
     calls: Calls,
     live: Live,
+    /// The last error, with the number of its event.
+    last_error: Option<(u32, String)>,
 }
 
 impl Timeline {
@@ -58,10 +63,12 @@ impl Timeline {
             ended: false,
             calls: Calls::default(),
             live: Live::default(),
+            last_error: None,
         }
     }
 
-    /// The printed lines of an event; expects events in the order of `session_seq`. Hidden events have no lines.
+    /// The printed lines of an event; expects events in the order of `session_seq`. Every event has a row with its
+    /// number, so that a citation is found and no number is missing.
     pub fn event(&mut self, event: &TimelineEvent) -> Vec<String> {
         self.live.event(event);
         if event.event_type == EventType::Joined {
@@ -72,24 +79,27 @@ impl Timeline {
         let is_first = self.started_at.is_none();
         let started_at = *self.started_at.get_or_insert(event.created_at);
         if is_first {
-            lines.push(self.title(event));
+            lines.extend(self.title(event));
         }
-        // The second agent adds a column, so the head is printed again.
+        // Older versions did not name the agents in the first event: there the second one adds a column and a head.
         if self.roster.add(event) || is_first {
             lines.push(Columns::new(&self.style, self.roster.column).head());
         }
         let tool = self.calls.name(event, self.style.charset);
-        if self.is_hidden(event) {
-            return lines;
+        let mut row = match self.shown_before(event) {
+            Some(error) => event::row(&TimelineEvent { content: error, ..event.clone() }, tool, &self.style),
+            None => event::row(event, tool, &self.style),
+        };
+        if self.is_minor(event) {
+            row = row.painted(Paint::Dim);
         }
-        let mut row = event::row(event, tool, &self.style);
         if self.roster.is_team && !self.style.verbose && event.event_type == EventType::FinalAnalysis {
             "analysis".clone_into(&mut row.name);
-            if let Body::Whole(_, limit) = &mut row.body {
+            if let Body::Prose(_, limit) = &mut row.body {
                 *limit = Some(MAX_PART_LINES);
             }
         }
-        let columns = Columns::new(&self.style, self.roster.column).numbered(event.session_seq);
+        let columns = Columns::new(&self.style, self.roster.column).of_row(event.session_seq, row.took_ms);
         lines.extend(columns.lines(&self.front(event, started_at), row));
         self.ended |= event.event_type.is_end();
         lines
@@ -115,9 +125,8 @@ impl Timeline {
 
     /// The hint after the last line: how to watch the session again, or how to continue watching.
     pub fn finish(&self) -> String {
-        let short = self.session.short();
         if self.ended {
-            return format!("To watch again: tarsy watch {short}   all thinking: -t   for programs: --json");
+            return messages::watch_ended_again(self.session, self.style.width);
         }
         if self.started_at.is_none() && self.live.is_empty() {
             return messages::watch_again(self.session);
@@ -125,9 +134,20 @@ impl Timeline {
         messages::continues(self.session)
     }
 
-    fn is_hidden(&self, event: &TimelineEvent) -> bool {
+    /// The stage of a chain that has only one says little.
+    fn is_minor(&self, event: &TimelineEvent) -> bool {
         let is_stage = matches!(event.event_type, EventType::StageStarted | EventType::StageCompleted);
-        is_stage && !self.roster.shows_stages() && !self.style.verbose
+        is_stage && !self.roster.has_stages()
+    }
+
+    /// For an end whose error is that of an event before it: the number of that event.
+    fn shown_before(&mut self, event: &TimelineEvent) -> Option<String> {
+        if event.event_type == EventType::Error {
+            self.last_error = Some((event.session_seq, event.content.trim().to_owned()));
+        }
+        let (seq, error) = self.last_error.as_ref()?;
+        let is_same = event.event_type.is_end() && !error.is_empty() && event.content.trim() == error;
+        is_same.then(|| format!("see event {seq}"))
     }
 
     fn front(&self, event: &TimelineEvent, started_at: DateTime<Utc>) -> Front {
@@ -141,16 +161,22 @@ impl Timeline {
         Front { time, seq: event.session_seq, agent }
     }
 
-    fn title(&self, event: &TimelineEvent) -> String {
+    fn title(&self, event: &TimelineEvent) -> Vec<String> {
         let meta = Meta::new(&event.metadata, self.style.charset);
         // The next event has the question itself.
         let about = meta.text("parent_id").map(|parent| format!("question about session {}", messages::short(&parent)));
         let title = about.or_else(|| meta.text("title")).or_else(|| meta.text("alert_type"));
-        let title = title.filter(|title| !title.trim().is_empty()).or_else(|| Some("(no title)".to_owned()));
-        let facts = text::join([title, meta.text("severity")], "  ");
+        let title = title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| "(no title)".to_owned());
+        let facts = text::join([Some(title), meta.text("severity")], "  ");
         let session = format!("session {}", self.session.short());
         let room = self.style.width.saturating_sub(text::width(&session) + 3);
-        format!(" {}{session}", text::pad(&text::cut(&facts, room, self.style.charset), room + 2))
+        if text::width(&facts) <= room {
+            return vec![format!(" {}{session}", text::pad(&facts, room + 2))];
+        }
+        let mut lines = text::wrap(&facts, self.style.width.saturating_sub(1));
+        lines.iter_mut().for_each(|line| line.insert(0, ' '));
+        lines.push(text::pad_left(&session, self.style.width));
+        lines
     }
 
     fn joined(&self, event: &TimelineEvent) -> String {

@@ -1,4 +1,6 @@
-//! The agents and stages of a session: decides when the column of agents appears and which stages are shown.
+//! The agents and stages of a session: decides when the column of agents appears and which stages matter.
+
+use serde_json::Value;
 
 use crate::cli::render::style::Charset;
 use crate::cli::render::text;
@@ -36,12 +38,27 @@ impl Roster {
 
     /// Adds the stage or agent of an event; returns whether this adds the column of agents.
     pub(super) fn add(&mut self, event: &TimelineEvent) -> bool {
-        self.add_stage(event) || self.add_agent(event)
+        self.add_all(event) || self.add_stage(event) || self.add_agent(event)
     }
 
-    /// Whether the timeline shows the stages: more than one has begun, or one with several agents.
-    pub(super) fn shows_stages(&self) -> bool {
+    /// Whether more than one stage has begun, or one with several agents.
+    pub(super) fn has_stages(&self) -> bool {
         self.stages.len() > 1 || self.had_team
+    }
+
+    /// The first event of a session with several agents names all of them.
+    fn add_all(&mut self, event: &TimelineEvent) -> bool {
+        let meta = Meta::new(&event.metadata, self.charset);
+        let agents = meta.list("agents");
+        if event.event_type != EventType::SessionStarted || agents.len() < 2 {
+            return false;
+        }
+        self.add_column(self.longest(agents))
+    }
+
+    fn longest(&self, names: &[Value]) -> usize {
+        let names = names.iter().filter_map(Value::as_str).map(|name| text::one_line(name, self.charset));
+        names.map(|name| text::width(&name)).max().unwrap_or_default()
     }
 
     fn add_stage(&mut self, event: &TimelineEvent) -> bool {
@@ -56,8 +73,7 @@ impl Roster {
             return false;
         }
         let agents = meta.list("agents");
-        let names = agents.iter().filter_map(|agent| agent.as_str()).map(|name| text::one_line(name, self.charset));
-        let longest = names.map(|name| text::width(&name)).max().unwrap_or_default();
+        let longest = self.longest(agents);
         self.is_team = agents.len() > 1;
         self.had_team |= self.is_team;
         // The synthesis that follows has the same column.

@@ -1,12 +1,19 @@
 //! Lays out one event: columns, marks at the right edge, blocks of text below.
 
-use crate::cli::render::format;
-use crate::cli::render::style::{Paint, Style, Symbol};
+use super::prose::Prose;
+use crate::cli::render::style::{Paint, Prose as Form, Style, Symbol};
 use crate::cli::render::text::{self, pad, pad_left};
+use crate::cli::render::{format, results};
 
 /// Columns of an event's number, unless it is longer.
 const SEQ_COLUMNS: usize = 3;
-const TOOK_COLUMNS: usize = 5;
+/// Durations below a minute have so many columns; a longer one takes its room from the detail.
+const TOOK_COLUMNS: usize = 6;
+/// The same in a wide terminal, where every duration fits.
+const WIDE_TOOK_COLUMNS: usize = 9;
+const WIDE_TERMINAL: usize = 100;
+/// A narrower terminal has no column of durations: they are marks at the right edge.
+const NARROW_TERMINAL: usize = 60;
 const GAP: &str = "  ";
 /// A detail of so many columns has room for the long form of a mark.
 const WIDE_COLUMNS: usize = 60;
@@ -59,9 +66,13 @@ pub(super) enum Body {
     /// Cut to what fits.
     Line(String),
     /// The first sentence, and a mark with the number of hidden lines.
-    Folded(String),
+    Folded(Prose),
+    /// The whole text of a model, below the row if it does not fit; at most so many lines.
+    Prose(Prose, Option<usize>),
     /// The whole text, wrapped below the row if it does not fit; at most so many lines.
     Whole(String, Option<usize>),
+    /// The whole result of a tool, below the row.
+    Result(String),
 }
 
 /// A remark at the right edge.
@@ -100,21 +111,29 @@ pub(super) struct Columns<'a> {
     time: usize,
     agent: Option<usize>,
     what: usize,
+    /// Without it durations are marks.
+    took: Option<usize>,
     detail: usize,
 }
 
 impl<'a> Columns<'a> {
     pub(super) fn new(style: &'a Style, agent: Option<usize>) -> Self {
         let time = if style.utc { 10 } else { 6 };
-        let what = (style.width * 11 / 40).clamp(12, 26);
+        let what = (style.width * 11 / 40).clamp(12, 24);
+        let took = match style.width {
+            ..NARROW_TERMINAL => None,
+            NARROW_TERMINAL..WIDE_TERMINAL => Some(TOOK_COLUMNS),
+            WIDE_TERMINAL.. => Some(WIDE_TOOK_COLUMNS),
+        };
         let others = time + 1 + SEQ_COLUMNS + GAP.len() + agent.map_or(0, |columns| columns + GAP.len()) + what;
-        let detail = style.width.saturating_sub(others + 1 + TOOK_COLUMNS + GAP.len());
-        Self { style, time, agent, what, detail }
+        let detail = style.width.saturating_sub(others + took.map_or(0, |columns| 1 + columns) + GAP.len());
+        Self { style, time, agent, what, took, detail }
     }
 
-    /// The columns of a row with this number: a long number takes its room from the detail.
-    pub(super) fn numbered(mut self, seq: u32) -> Self {
-        self.detail = self.detail.saturating_sub(seq.to_string().len().saturating_sub(SEQ_COLUMNS));
+    /// The columns of one row: a long number or duration takes its room from the detail.
+    pub(super) fn of_row(mut self, seq: u32, took_ms: Option<u64>) -> Self {
+        let took = self.took.map_or(0, |columns| text::width(&shown(took_ms)).saturating_sub(columns));
+        self.detail = self.detail.saturating_sub(seq.to_string().len().saturating_sub(SEQ_COLUMNS) + took);
         self
     }
 
@@ -122,24 +141,34 @@ impl<'a> Columns<'a> {
     pub(super) fn head(&self) -> String {
         let mut line = self.front(if self.style.utc { "utc" } else { "time" }, "#", "agent", Paint::Dim);
         line.push(&pad("what", self.what), Paint::Dim);
-        line.push(&format!(" {}{GAP}detail", pad_left("took", TOOK_COLUMNS)), Paint::Dim);
+        let took = self.took.map(|columns| format!(" {}", pad_left("took", columns))).unwrap_or_default();
+        line.push(&format!("{took}{GAP}detail"), Paint::Dim);
         line.finish(self.style)
     }
 
     /// The printed lines of a row.
     pub(super) fn lines(&self, front: &Front, row: Row) -> Vec<String> {
         let mut marks = row.marks;
-        let mut block = Vec::new();
-        let detail = match row.body {
-            Body::Line(line) if line.is_empty() && text::width(&row.totals) <= self.detail => row.totals.clone(),
-            Body::Line(line) => line,
-            Body::Folded(whole) if self.style.thinking => self.fit_or_block(whole, None, &marks, &mut block),
-            Body::Folded(whole) => {
-                let (line, mark) = self.fold(&whole);
+        if self.took.is_none() && row.took_ms.is_some() {
+            marks.insert(0, Mark::new(shown(row.took_ms), Paint::Dim));
+        }
+        let room = self.room(&marks);
+        let laid = match row.body {
+            Body::Line(line) if line.is_empty() && text::width(&row.totals) <= room => Laid::Beside(row.totals.clone()),
+            Body::Line(line) => Laid::Beside(line),
+            Body::Folded(prose) if self.style.thinking => self.prose(&prose, None, room),
+            Body::Folded(prose) => {
+                let (line, mark) = self.fold(&prose);
                 marks.extend(mark);
-                line
+                Laid::Beside(line)
             }
-            Body::Whole(whole, limit) => self.fit_or_block(whole, limit, &marks, &mut block),
+            Body::Prose(prose, limit) => self.prose(&prose, limit, room),
+            Body::Whole(whole, limit) => self.whole(whole.trim(), limit, room).painted(row.body_paint, self.style),
+            Body::Result(content) => Laid::Below(self.result(&content)),
+        };
+        let (detail, block) = match laid {
+            Laid::Beside(line) => (line, Vec::new()),
+            Laid::Below(lines) => (String::new(), lines),
         };
         let totals_below = !row.totals.is_empty() && detail != row.totals;
 
@@ -147,13 +176,15 @@ impl<'a> Columns<'a> {
         let what =
             text::cut(&format!("{} {}", row.symbol.glyph(self.style.charset), row.name), self.what, self.style.charset);
         line.push(&pad(&what, self.what), row.name_paint);
-        let took = row.took_ms.map(format::took).unwrap_or_default();
-        line.push(&format!(" {}", pad_left(&took, TOOK_COLUMNS)), Paint::Dim);
+        if let Some(columns) = self.took {
+            line.push(&format!(" {}", pad_left(&shown(row.took_ms), columns)), Paint::Dim);
+        }
         line.push(GAP, Paint::Plain);
         self.push_detail(&mut line, &detail, row.body_paint, &marks);
 
         let mut lines = vec![line.finish(self.style)];
-        lines.extend(block.iter().map(|text| self.indented(text, row.body_paint)));
+        let indent = " ".repeat(self.block_indent());
+        lines.extend(block.iter().map(|text| format!("{indent}{text}").trim_end().to_owned()));
         lines.extend(row.below.iter().map(|text| self.indented(text, Paint::Plain)));
         if totals_below {
             let totals = text::wrap(&row.totals, self.style.width.saturating_sub(GAP.len()));
@@ -176,7 +207,7 @@ impl<'a> Columns<'a> {
     }
 
     fn push_detail(&self, line: &mut Line, detail: &str, paint: Paint, marks: &[Mark]) {
-        let room = self.detail.saturating_sub(self.marks_width(marks));
+        let room = self.room(marks);
         line.push(&pad(&text::cut(detail, room, self.style.charset), room), paint);
         for mark in marks {
             line.push(GAP, Paint::Plain);
@@ -184,8 +215,10 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn marks_width(&self, marks: &[Mark]) -> usize {
-        marks.iter().map(|mark| GAP.len() + text::width(self.form(mark))).sum()
+    /// The columns of a detail beside these marks.
+    fn room(&self, marks: &[Mark]) -> usize {
+        let marks: usize = marks.iter().map(|mark| GAP.len() + text::width(self.form(mark))).sum();
+        self.detail.saturating_sub(marks)
     }
 
     fn form<'m>(&self, mark: &'m Mark) -> &'m str {
@@ -193,9 +226,9 @@ impl<'a> Columns<'a> {
     }
 
     /// The first sentence, and a mark if `-t` would show more.
-    fn fold(&self, whole: &str) -> (String, Option<Mark>) {
-        let line = text::first_sentence(whole);
-        let hidden = text::wrap(whole, self.block_width()).len().saturating_sub(1);
+    fn fold(&self, prose: &Prose) -> (String, Option<Mark>) {
+        let line = prose.sentence(self.style);
+        let hidden = prose.lines(self.block_width(), self.style).len().saturating_sub(1);
         if hidden > 0 {
             return (line, Some(Mark::hidden(hidden)));
         }
@@ -203,19 +236,27 @@ impl<'a> Columns<'a> {
         (line, mark)
     }
 
-    /// Returns a text of one line that fits, and puts any other into `block`.
-    fn fit_or_block(&self, whole: String, limit: Option<usize>, marks: &[Mark], block: &mut Vec<String>) -> String {
-        let one_line = !whole.trim().contains('\n');
-        if one_line && text::width(whole.trim()) <= self.detail.saturating_sub(self.marks_width(marks)) {
-            return whole.trim().to_owned();
+    /// A text of one line of at most `room` columns is beside the name, any other below.
+    fn whole(&self, whole: &str, limit: Option<usize>, room: usize) -> Laid {
+        if !whole.contains('\n') && text::width(whole) <= room {
+            return Laid::Beside(whole.to_owned());
         }
-        let mut lines = text::wrap(&whole, self.block_width());
-        if let Some(limit) = limit.filter(|limit| lines.len() > *limit) {
-            let hidden = lines.split_off(limit).len();
-            lines.push(format!("(+{}, -v)", format::count(hidden, "line")));
+        Laid::Below(limited(text::wrap(whole, self.block_width()), limit))
+    }
+
+    /// As [`Self::whole`], for a text of a model.
+    fn prose(&self, prose: &Prose, limit: Option<usize>, room: usize) -> Laid {
+        let below = || Laid::Below(limited(prose.lines(self.block_width(), self.style), limit));
+        prose.short(room, self.style).map_or_else(below, Laid::Beside)
+    }
+
+    /// A whole result; on a terminal its lines are wrapped.
+    fn result(&self, content: &str) -> Vec<String> {
+        let lines = results::lines(content).into_iter().map(|line| text::clean(&line, self.style.charset));
+        match self.style.prose {
+            Form::Raw => lines.collect(),
+            Form::Rendered => lines.flat_map(|line| text::wrap(&line, self.block_width())).collect(),
         }
-        *block = lines;
-        String::new()
     }
 
     fn block_indent(&self) -> usize {
@@ -232,6 +273,37 @@ impl<'a> Columns<'a> {
         line.push(&text::cut(text, self.block_width(), self.style.charset), paint);
         line.finish(self.style)
     }
+}
+
+/// Where the text of a row is printed.
+enum Laid {
+    /// In the column of details.
+    Beside(String),
+    /// In lines of its own.
+    Below(Vec<String>),
+}
+
+impl Laid {
+    /// The lines in one colour; the column of details has its own.
+    fn painted(self, paint: Paint, style: &Style) -> Self {
+        match self {
+            Self::Beside(line) => Self::Beside(line),
+            Self::Below(lines) => Self::Below(lines.iter().map(|line| paint.over(line, style)).collect()),
+        }
+    }
+}
+
+fn shown(took_ms: Option<u64>) -> String {
+    took_ms.map(format::took).unwrap_or_default()
+}
+
+/// At most `limit` lines, and a note about the rest.
+fn limited(mut lines: Vec<String>, limit: Option<usize>) -> Vec<String> {
+    if let Some(limit) = limit.filter(|limit| lines.len() > *limit) {
+        let hidden = lines.split_off(limit).len();
+        lines.push(format!("(+{}, -v)", format::count(hidden, "line")));
+    }
+    lines
 }
 
 /// A printed line. It is painted last, because colours take no room.
@@ -273,8 +345,9 @@ mod tests {
             let mut row = Row::new(Symbol::Result, "k8s.get_logs", Body::Line("line ".repeat(40)));
             row.marks.push(Mark::new("3.7 kB", Paint::Dim));
             let front = Front { time: "+1.0".to_owned(), seq, agent: String::new() };
-            let lines = Columns::new(&style, None).numbered(seq).lines(&front, row);
-            assert!(lines.iter().all(|line| line.ends_with("…  3.7 kB") && text::width(line) == 80), "{lines:#?}");
+            let lines = Columns::new(&style, None).of_row(seq, None).lines(&front, row);
+            let is_whole = |line: &String| line.contains('…') && line.ends_with("  3.7 kB") && text::width(line) == 80;
+            assert!(lines.iter().all(is_whole), "{lines:#?}");
         }
     }
 }

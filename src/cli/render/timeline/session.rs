@@ -95,7 +95,7 @@ fn who(meta: &Meta<'_>) -> String {
     let word = |value: &Value| value.as_str().map(|word| text::one_line(word, meta.charset));
     let agents: Vec<String> = meta.list("agents").iter().filter_map(word).collect();
     if agents.len() > 1 {
-        let all = if meta.text("success_policy").as_deref() == Some("all") { "; all have to complete" } else { "" };
+        let all = if meta.text("success_policy").as_deref() == Some("all") { "; all must complete" } else { "" };
         return format!(": {}{all}", agents.join(", "));
     }
     let outcomes = meta.pairs("outcomes").filter_map(|(agent, status)| Some((agent, word(status)?)));

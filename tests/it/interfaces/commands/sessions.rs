@@ -36,7 +36,7 @@ async fn sessions_are_listed_by_status_age_and_words() {
     ] {
         let listed = run(&system, &[&["sessions", "list", "--json"], filter].concat()).await.exits(0);
         assert_eq!(listed.json().len(), found, "{filter:?}: {listed:?}");
-        assert_eq!(listed.err, if found > 0 { "" } else { "no matching session\n" }, "{listed:?}");
+        assert_eq!(listed.err, if found > 0 { "" } else { "no matching sessions\n" }, "{listed:?}");
     }
     run(&system, &["sessions", "rerun", &session.short(), "--watch"]).await.exits(0);
     let cut = run(&system, &["list", "-n", "1"]).await.exits(0);
