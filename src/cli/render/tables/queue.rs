@@ -34,7 +34,7 @@ pub fn queue(backlog: &[Backlog], next: &[QueuedAlert], now: DateTime<Utc>, styl
         let [pending, in_progress, oldest] = numbers.map(|text| Cell::new(&text, style));
         [Cell::new(of.priority.as_str(), style), pending, in_progress, oldest]
     });
-    let mut lines = table(columns, rows, style);
+    let mut lines = table(columns, &[], rows, style);
     lines.push(String::new());
     if !next.is_empty() {
         lines.extend(waiting(next, now, style));
@@ -61,7 +61,7 @@ fn waiting(next: &[QueuedAlert], now: DateTime<Utc>, style: &Style) -> Vec<Strin
             Cell::new(&format!("{question}{title}"), style),
         ]
     });
-    table(columns, rows, style)
+    table(columns, &["priority", "waits for"], rows, style)
 }
 
 /// What each worker does, and why a paused one claims nothing.
@@ -85,5 +85,5 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
             Cell::new(&state, style).painted(paint),
         ]
     });
-    table(columns, rows, style)
+    table(columns, &["slots", "busy"], rows, style)
 }

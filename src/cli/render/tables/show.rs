@@ -50,7 +50,7 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
 /// An alert that no worker has seen. `place` is its place in the queue.
 pub fn queued(alert: &QueuedAlert, sequence: u64, place: &str, style: &Style) -> Vec<String> {
     let short = alert.alert_id.short();
-    let mut lines = vec![edges(alert.title.as_deref().unwrap_or("(no alert)"), &format!("session {short}"), style)];
+    let mut lines = edges(alert.title.as_deref().unwrap_or("(no alert)"), &format!("session {short}"), style);
     let subject = format!("{}, sequence {sequence}, no worker has seen it", alert.subject);
     let since = format!("queued at {}", moment(alert.queued_at));
     let facts =
