@@ -11,6 +11,7 @@ use std::time::Duration;
 use diesel::pg::PgConnection;
 use diesel::result::QueryResult;
 use tokio::time::{Instant, sleep, timeout};
+use tracing::Instrument as _;
 
 use super::connect::Store;
 use super::error::Error;
@@ -104,13 +105,57 @@ impl Store {
     }
 }
 
-/// Runs `work` once on a connection of `pool`; after `limit` the outcome is unknown.
+/// Runs `work` once on a connection of `pool`; after `limit` the outcome is unknown. If the connection was dead already,
+/// `work` runs on another one at once.
+///
+/// It runs in a task of its own: a caller that is dropped costs the pool no connection.
 pub(super) async fn once<T, F>(pool: &Pool, limit: Duration, operation: Operation, work: F) -> Result<T, Error>
 where
     T: Send + 'static,
-    F: FnOnce(&mut PgConnection) -> QueryResult<T> + Send + 'static,
+    F: Fn(&mut PgConnection) -> QueryResult<T> + Send + Sync + 'static,
 {
-    let connection = pool.get().await?;
+    let (pool, work) = (pool.clone(), Arc::new(work));
+    let call = async move {
+        match attempt(&pool, limit, operation, &work).await {
+            Attempted::OnDeadConnection(error) => {
+                tracing::debug!(%error, "database call sent again: its connection was dead");
+                attempt(&pool, limit, operation, &work).await.result()
+            }
+            attempted @ Attempted::Done(_) => attempted.result(),
+        }
+    };
+    match tokio::spawn(call.in_current_span()).await {
+        Ok(result) => result,
+        Err(error) => Err(Error::Broken(error.to_string())),
+    }
+}
+
+/// What became of one try.
+enum Attempted<T> {
+    Done(Result<T, Error>),
+    /// The connection had been used before, and was lost since or by this statement.
+    OnDeadConnection(Error),
+}
+
+impl<T> Attempted<T> {
+    fn result(self) -> Result<T, Error> {
+        match self {
+            Self::Done(result) => result,
+            Self::OnDeadConnection(error) => Err(error),
+        }
+    }
+}
+
+async fn attempt<T, F>(pool: &Pool, limit: Duration, operation: Operation, work: &Arc<F>) -> Attempted<T>
+where
+    T: Send + 'static,
+    F: Fn(&mut PgConnection) -> QueryResult<T> + Send + Sync + 'static,
+{
+    let connection = match pool.get().await {
+        Ok(connection) => connection,
+        Err(error) => return Attempted::Done(Err(error.into())),
+    };
+    let work = Arc::clone(work);
     let measured = move |connection: &mut PgConnection| {
         let start = Instant::now();
         let result = work(connection);
@@ -124,9 +169,16 @@ where
         Ok(Err(error)) => Err(Error::Broken(error.to_string())),
         Err(_) => Err(Error::NoAnswer(limit)),
     };
-    if result.as_ref().is_err_and(Error::may_succeed_later) {
-        // The next try must not wait for, or run on, a connection that may be stuck.
-        drop(Object::take(connection));
+    let Err(error) = result else { return Attempted::Done(result) };
+    if !error.may_succeed_later() {
+        return Attempted::Done(Err(error));
     }
-    result
+    let was_used_before = Object::metrics(&connection).recycle_count > 0;
+    // The next try must not wait for, or run on, a connection that may be stuck.
+    pool.manager().connection_failed();
+    drop(Object::take(connection));
+    if was_used_before && error.is_lost_connection() {
+        return Attempted::OnDeadConnection(error);
+    }
+    Attempted::Done(Err(error))
 }

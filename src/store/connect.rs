@@ -8,6 +8,7 @@ use diesel::{Connection, PgConnection};
 use super::address;
 use super::error::Error;
 use super::pool::{self, Limits, Newest, Pool};
+use super::tails::Tails;
 use super::writes::prune::Positions;
 use crate::config::Secret;
 use crate::investigation::mask::Mask;
@@ -177,6 +178,7 @@ pub struct Store {
     pub(super) mask: Mask,
     /// How far this process has pruned.
     pub(super) positions: Positions,
+    pub(super) tails: Tails,
 }
 
 impl Store {
@@ -194,6 +196,7 @@ impl Store {
             probe_slot: fastrand::i16(0..PROBE_SLOTS),
             mask: Mask::default(),
             positions: Positions::default(),
+            tails: Tails::default(),
         })
     }
 

@@ -55,17 +55,20 @@ impl Journal for Store {
 
     async fn append(&self, lease: Lease, checkpoint: Checkpoint) -> Result<Appended, StoreError> {
         let write = Append::new(lease, checkpoint)?;
-        counted("checkpoint", self.run(Operation::Checkpoint, move |connection| write.write(connection)).await?)
+        let written = self.run(Operation::Checkpoint, move |connection| write.write(connection)).await?;
+        counted("checkpoint", written).map(|committed| self.tails.pass_on(lease.session_id, committed))
     }
 
     async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), StoreError> {
         let write = Step::new(lease, step);
-        counted("step", self.run(Operation::Step, move |connection| write.write(connection)).await?)
+        let written = self.run(Operation::Step, move |connection| write.write(connection)).await?;
+        counted("step", written).map(|committed| self.tails.pass_on(lease.session_id, committed))
     }
 
     async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
         let write = Finish::new(lease, end);
-        counted("finish", self.run(Operation::Finish, move |connection| write.write(connection)).await?)
+        let written = self.run(Operation::Finish, move |connection| write.write(connection)).await?;
+        counted("finish", written).map(|committed| self.tails.pass_on(lease.session_id, committed))
     }
 
     async fn remember(&self, session: SessionId, calls: Vec<LostCall>) -> Result<(), StoreError> {

@@ -18,6 +18,7 @@ mod call;
 mod statement;
 pub mod rows;
 mod fence;
+mod tails;
 mod sessions;
 mod journal;
 pub mod writes;

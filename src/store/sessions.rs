@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::config::Retention;
 use crate::engine::ports::{
     CancelOutcome, Claim, ClaimRequest, Disposition, JoinRequest, Lease, OpenRequest, Opened, Pruned, Received,
-    Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, Sweep, Swept,
+    Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, StoredMessage, Sweep, Swept,
 };
 use crate::investigation::ids::SessionId;
 
@@ -126,10 +126,9 @@ impl Sessions for Store {
         self.run(Operation::Recover, move |connection| recover::recover(connection, &recover)).await?
     }
 
-    async fn settled(&self, session: SessionId) -> Result<(), StoreError> {
-        let mask = self.mask.clone();
-        let settle = move |connection: &mut _| (&Settle::masked(connection, session, &mask)?).get_result(connection);
-        let settled: bool = self.run(Operation::Settle, settle).await?;
+    async fn settled(&self, session: SessionId, message: StoredMessage) -> Result<(), StoreError> {
+        let write = Settle::masked(session, message, &self.mask);
+        let settled: bool = self.run(Operation::Settle, move |connection| (&write).get_result(connection)).await?;
         if settled { Ok(()) } else { Err(StoreError::Conflict(format!("session {session} has not ended"))) }
     }
 

@@ -4,8 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-
 use super::event_reader::EventReader;
 use super::signature::EventSigner;
 use super::wire::decode;
@@ -13,36 +11,13 @@ use crate::bus::connection::Nats;
 use crate::bus::error::{Error, within};
 use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::last_on_subject;
-use crate::engine::ports::{BrokerUnavailable, Divergence, Outbox, StoreError};
-use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::timeline::{EventType, TimelineEvent};
+use crate::engine::ports::{BrokerUnavailable, Divergence, EventIdentity, Outbox, StoreError};
+use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::TimelineEvent;
 
 const PAGE: u32 = 256;
 /// Enough for the few thousand events of a session that the stream has at most.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The identity of an event, on the stream and in the table. Its text is not part of it, because the wire form is
-/// truncated, nor are the names that the store joins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct EventIdentity {
-    session_seq: u32,
-    execution_id: Option<ExecutionId>,
-    sequence_number: Option<u32>,
-    event_type: EventType,
-    created_at: DateTime<Utc>,
-}
-
-impl EventIdentity {
-    pub(super) fn of(event: &TimelineEvent) -> Self {
-        Self {
-            session_seq: event.session_seq,
-            execution_id: event.execution_id,
-            sequence_number: event.sequence_number,
-            event_type: event.event_type.clone(),
-            created_at: event.created_at,
-        }
-    }
-}
 
 /// The events that the stream has and the table has not; `None` when the stream's last event is in the table.
 pub(super) async fn divergence<O: Outbox>(

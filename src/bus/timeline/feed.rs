@@ -3,10 +3,11 @@
 //! One task per session publishes; the engine, a join and the sweeper only notify it, and no run waits for the broker.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
@@ -14,11 +15,12 @@ use tracing::Instrument as _;
 use super::deltas;
 use super::divergence;
 use super::publisher::{CatchUpError, Publisher};
+use super::signature::EventSigner;
 use super::stream_health::StreamHealth;
 use crate::bus::connection::Nats;
 use crate::bus::dead_letters::publish;
 use crate::engine::backoff::Backoff;
-use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, Feed, Outbox};
+use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed, Outbox};
 use crate::engine::trace;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
@@ -32,7 +34,7 @@ const MAX_QUEUED_DELTAS: usize = 1024;
 pub struct FeedSettings {
     /// How long `drain` retries.
     pub drain_timeout: Duration,
-    /// A publisher ends when it had nothing to publish for this long.
+    /// A publisher ends when it had nothing to publish for this long and no renewal has asked about its session.
     pub idle_timeout: Duration,
     /// How many sessions have a publisher. The events of a further one are published by its `drain` or by the sweeper.
     pub max_sessions: usize,
@@ -40,7 +42,7 @@ pub struct FeedSettings {
 
 impl Default for FeedSettings {
     fn default() -> Self {
-        Self { drain_timeout: Duration::from_secs(5), idle_timeout: Duration::from_secs(60), max_sessions: 10_000 }
+        Self { drain_timeout: Duration::from_secs(5), idle_timeout: Duration::from_secs(60), max_sessions: 40_000 }
     }
 }
 
@@ -62,6 +64,7 @@ struct Inner<O> {
     sessions: Mutex<HashMap<SessionId, Arc<PublisherTask>>>,
     deltas: mpsc::Sender<Delta>,
     stream_health: StreamHealth,
+    signer: Arc<OnceCell<EventSigner>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -71,6 +74,31 @@ struct Inner<O> {
 struct PublisherTask {
     notified: Notify,
     stop: CancellationToken,
+    progress: watch::Sender<Progress>,
+    /// A renewal has asked about the session since this was read last.
+    is_held: AtomicBool,
+}
+
+/// How far a publisher has come.
+#[derive(Debug)]
+enum Progress {
+    Unknown,
+    /// The stream has this event and all before it.
+    Reached(EventIdentity),
+    Failing,
+}
+
+impl Progress {
+    fn has_reached(&self, session_seq: u32) -> bool {
+        matches!(self, Self::Reached(last) if last.session_seq >= session_seq)
+    }
+}
+
+/// Where a publisher finds what it has to publish.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Table,
+    Tail,
 }
 
 impl<O: Outbox> JetStreamFeed<O> {
@@ -87,6 +115,7 @@ impl<O: Outbox> JetStreamFeed<O> {
             sessions,
             deltas: sender,
             stream_health: StreamHealth::default(),
+            signer: Arc::default(),
             tasks,
             stop,
         }))
@@ -105,20 +134,55 @@ impl<O: Outbox> JetStreamFeed<O> {
 
     /// Publishes after every notification, until it is stopped or idle.
     async fn publish(self, session: SessionId, task: Arc<PublisherTask>) {
-        let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session);
+        let mut publisher = self.publisher(session).following();
+        let mut source = Source::Table;
         loop {
-            if task.stop.run_until_cancelled(self.publish_all(session, &mut publisher)).await.is_none() {
+            let publishing = self.publish_all(session, &mut publisher, source, &task.progress);
+            if task.stop.run_until_cancelled(publishing).await.is_none() {
                 return;
             }
-            tokio::select! {
+            source = tokio::select! {
                 () = task.stop.cancelled() => return,
-                () = task.notified.notified() => {}
-                () = tokio::time::sleep(self.0.settings.idle_timeout) => break,
-            }
+                () = task.notified.notified() => Source::Table,
+                () = publisher.grown() => Source::Tail,
+                () = tokio::time::sleep(self.0.settings.idle_timeout) => {
+                    if !task.is_held.swap(false, Ordering::Relaxed) {
+                        break;
+                    }
+                    Source::Tail
+                }
+            };
         }
         self.forget(session, &task);
         // A notification that came before the removal was lost.
-        task.stop.run_until_cancelled(self.publish_all(session, &mut publisher)).await;
+        let publishing = self.publish_all(session, &mut publisher, Source::Table, &task.progress);
+        task.stop.run_until_cancelled(publishing).await;
+    }
+
+    fn publisher(&self, session: SessionId) -> Publisher<O> {
+        Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session, Arc::clone(&self.0.signer))
+    }
+
+    /// The session's publisher, which is started if there is none; `None` if that is not possible.
+    fn started(&self, session: SessionId) -> Option<Arc<PublisherTask>> {
+        let mut sessions = self.sessions();
+        if let Some(task) = sessions.get(&session) {
+            return Some(Arc::clone(task));
+        }
+        if sessions.len() >= self.0.settings.max_sessions || self.0.stop.is_cancelled() {
+            tracing::debug!(session_id = %session, "notification dropped: publisher limit reached");
+            return None;
+        }
+        let task = Arc::new(PublisherTask {
+            notified: Notify::new(),
+            stop: self.0.stop.child_token(),
+            progress: watch::Sender::new(Progress::Unknown),
+            is_held: AtomicBool::new(false),
+        });
+        sessions.insert(session, Arc::clone(&task));
+        let publishing = self.clone().publish(session, Arc::clone(&task)).instrument(trace::beside(session));
+        self.0.tasks.spawn(publishing);
+        Some(task)
     }
 
     fn forget(&self, session: SessionId, task: &Arc<PublisherTask>) {
@@ -128,30 +192,49 @@ impl<O: Outbox> JetStreamFeed<O> {
         }
     }
 
-    /// Retries until the stream has every event of the table.
-    async fn publish_all(&self, session: SessionId, publisher: &mut Publisher<O>) {
+    /// Retries until the stream has every event of the source.
+    async fn publish_all(
+        &self,
+        session: SessionId,
+        publisher: &mut Publisher<O>,
+        mut source: Source,
+        progress: &watch::Sender<Progress>,
+    ) {
         let mut failures = 0;
         loop {
-            match self.catch_up(publisher).await {
-                Ok(session_seq) if failures > 0 => {
-                    tracing::info!(session_id = %session, session_seq, "publishing resumed");
+            match self.catch_up(publisher, source).await {
+                Ok(session_seq) => {
+                    if failures > 0 {
+                        tracing::info!(session_id = %session, session_seq, "publishing resumed");
+                    }
+                    let reached = publisher.reached().cloned();
+                    progress.send_replace(reached.map_or(Progress::Unknown, Progress::Reached));
                     return;
                 }
-                Ok(_) => return,
                 Err(error) if failures > 0 => {
                     tracing::debug!(session_id = %session, %error, "publishing still failing")
                 }
                 Err(error) => tracing::warn!(session_id = %session, %error, "publishing failed: retrying"),
             }
+            progress.send_replace(Progress::Failing);
+            source = Source::Table;
             tokio::time::sleep(BACKOFF.delay(failures)).await;
             failures += 1;
         }
     }
 
-    /// Publishes all that the table has, and records whether the stream accepted it.
-    async fn catch_up(&self, publisher: &mut Publisher<O>) -> Result<u32, CatchUpError> {
-        let before = publisher.reached();
-        let reached = publisher.catch_up().await;
+    /// Publishes all that the source has, and records whether the stream accepted it.
+    async fn catch_up(&self, publisher: &mut Publisher<O>, source: Source) -> Result<u32, CatchUpError> {
+        let before = publisher.reached().map(|last| last.session_seq);
+        let published = match source {
+            Source::Tail => publisher.publish_committed().await,
+            Source::Table => Ok(None),
+        };
+        let reached = match published {
+            Ok(Some(session_seq)) => Ok(session_seq),
+            Ok(None) => publisher.catch_up().await,
+            Err(error) => Err(error),
+        };
         if reached.is_err() {
             metrics::counter!("tarsy_event_publish_failures_total").increment(1);
         }
@@ -166,11 +249,11 @@ impl<O: Outbox> JetStreamFeed<O> {
 
     /// Publishes up to `last_seq`; writes the last failure to `failure`.
     async fn publish_up_to(&self, session: SessionId, last_seq: u32, failure: &mut String) {
-        let mut publisher = Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session);
+        let mut publisher = self.publisher(session);
         publisher.ended = true;
         let mut failures = 0;
         loop {
-            *failure = match self.catch_up(&mut publisher).await {
+            *failure = match self.catch_up(&mut publisher, Source::Table).await {
                 Ok(session_seq) if session_seq >= last_seq => return,
                 Ok(session_seq) => format!("the table ends at event {session_seq}"),
                 Err(error) => error.to_string(),
@@ -183,17 +266,41 @@ impl<O: Outbox> JetStreamFeed<O> {
 
 impl<O: Outbox> Feed for JetStreamFeed<O> {
     fn notify(&self, session: SessionId) {
-        let mut sessions = self.sessions();
-        if let Some(task) = sessions.get(&session) {
+        if let Some(task) = self.started(session) {
             task.notified.notify_one();
-        } else if sessions.len() < self.0.settings.max_sessions && !self.0.stop.is_cancelled() {
-            let task = Arc::new(PublisherTask { notified: Notify::new(), stop: self.0.stop.child_token() });
-            sessions.insert(session, Arc::clone(&task));
-            let publishing = self.clone().publish(session, task).instrument(trace::beside(session));
-            self.0.tasks.spawn(publishing);
-        } else {
-            tracing::debug!(session_id = %session, "notification dropped: publisher limit reached");
         }
+    }
+
+    fn notify_up_to(&self, session: SessionId, last_seq: u32) {
+        let Some(task) = self.started(session) else { return };
+        task.is_held.store(true, Ordering::Relaxed);
+        if !task.progress.borrow().has_reached(last_seq) {
+            task.notified.notify_one();
+        }
+    }
+
+    fn committed(&self, session: SessionId) {
+        // A new publisher reads the table; one that runs is notified by the tail.
+        self.started(session);
+    }
+
+    async fn has_published(&self, session: SessionId, last: &EventIdentity) -> bool {
+        let Some(task) = self.sessions().get(&session).cloned() else { return false };
+        let mut progress = task.progress.subscribe();
+        let reached = progress.wait_for(|progress| match progress {
+            Progress::Reached(_) => progress.has_reached(last.session_seq),
+            Progress::Failing => true,
+            Progress::Unknown => false,
+        });
+        let is_last = match tokio::time::timeout(self.0.settings.drain_timeout, reached).await {
+            Ok(Ok(progress)) => matches!(&*progress, Progress::Reached(reached) if reached == last),
+            Ok(Err(_)) | Err(_) => false,
+        };
+        if is_last {
+            task.stop.cancel();
+            self.forget(session, &task);
+        }
+        is_last
     }
 
     fn delta(&self, delta: Delta) {

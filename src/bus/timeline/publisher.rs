@@ -1,9 +1,13 @@
 //! Publishes one session's events: reads the last event on its subject and publishes the rows of the table after it.
+//! What this process commits follows from the session's tail, without a read of the table. The table is read at the
+//! start, after a failure, behind a gap, and when an event is committed under a number that is published already.
 //!
 //! Several publishers of one session may run at the same time, in one process or many: the rows never change, and the
 //! expected last sequence of the subject lets one of them through. It orders the publishers and fences none; a refused
 //! publisher reads the subject again. Messages carry no `Nats-Msg-Id`: after a purge the id would still be a duplicate.
 
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,18 +17,20 @@ use chrono::Utc;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::divergence::{EventIdentity, is_in_table, signed_events};
+use super::divergence::{is_in_table, signed_events};
 use super::signature::EventSigner;
 use super::wire::{MAX_EVENT_BYTES, decode, encode, truncate};
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 use crate::bus::names::{TIMELINE, timeline_subject};
 use crate::bus::stream::get::last_on_subject;
-use crate::engine::ports::{Outbox, StoreError};
+use crate::engine::ports::{EventIdentity, Outbox, StoreError, Tail};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
 const PAGE_ROWS: u32 = 64;
+/// At least as many as a tail can hold: an event of the tail may have been read from the table meanwhile.
+const MAX_RECENT: usize = 64;
 const ACK_TIMEOUT: Duration = Duration::from_secs(5);
 /// A producer may choose an id long before it publishes the alert, so an older id says nothing about this system.
 const MAX_ID_AGE: Duration = Duration::from_hours(24);
@@ -59,6 +65,13 @@ struct LastPublished {
     identity: Option<EventIdentity>,
 }
 
+/// Rows that are not published yet.
+struct Behind {
+    rows: Vec<TimelineEvent>,
+    /// The table had no further ones.
+    is_all: bool,
+}
+
 /// The publisher of one session.
 #[derive(Debug)]
 pub(super) struct Publisher<O> {
@@ -69,18 +82,75 @@ pub(super) struct Publisher<O> {
     last: Option<LastPublished>,
     /// No further event will be added, so a difference between store and stream does not stop the publisher.
     pub(super) ended: bool,
-    signer: OnceCell<EventSigner>,
+    tail: Option<Arc<Tail>>,
+    /// The identities of the last published events, by their numbers.
+    recent: VecDeque<(u32, u64)>,
+    signer: Arc<OnceCell<EventSigner>>,
 }
 
 impl<O: Outbox> Publisher<O> {
-    pub(super) fn new(nats: &Nats, outbox: Arc<O>, session: SessionId) -> Self {
-        let subject = timeline_subject(session);
-        Self { nats: nats.clone(), outbox, session, subject, last: None, ended: false, signer: OnceCell::new() }
+    /// The publishers of a process share the `signer`.
+    pub(super) fn new(nats: &Nats, outbox: Arc<O>, session: SessionId, signer: Arc<OnceCell<EventSigner>>) -> Self {
+        let (nats, subject) = (nats.clone(), timeline_subject(session));
+        let (last, ended, tail, recent) = (None, false, None, VecDeque::new());
+        Self { nats, outbox, session, subject, last, ended, tail, recent, signer }
     }
 
-    /// The number of the last event on the stream; `None` if this publisher has to read it first.
-    pub(super) fn reached(&self) -> Option<u32> {
-        self.last.as_ref().map(|last| last.session_seq)
+    /// As [`Publisher::new`], with the events that this process commits from now on.
+    pub(super) fn following(self) -> Self {
+        Self { tail: Some(self.outbox.tail(self.session)), ..self }
+    }
+
+    /// Waits until this process has committed events.
+    pub(super) async fn grown(&self) {
+        match &self.tail {
+            Some(tail) => tail.grown().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The identity of the last event on the stream; `None` if this publisher has to read it first.
+    pub(super) fn reached(&self) -> Option<&EventIdentity> {
+        self.last.as_ref()?.identity.as_ref()
+    }
+
+    /// Publishes what this process has committed. `None`: the table has to be read.
+    ///
+    /// After an error, or if the future was dropped, the table has to be read as well.
+    pub(super) async fn publish_committed(&mut self) -> Result<Option<u32>, CatchUpError> {
+        let (Some(mut last), Some(tail)) = (self.last.take(), &self.tail) else { return Ok(None) };
+        let committed = tail.take();
+        let mut rows = Vec::with_capacity(committed.committed.len());
+        let mut expected = last.session_seq + 1;
+        for event in committed.committed {
+            if event.session_seq == expected {
+                expected += 1;
+                rows.push(event);
+            } else if !self.is_recent(&event) {
+                self.last = Some(last);
+                return Ok(None);
+            }
+        }
+        if committed.overflowed {
+            self.last = Some(last);
+            return Ok(None);
+        }
+        if !rows.is_empty() {
+            match self.publish_page(last, rows).await? {
+                Some(reached) => last = reached,
+                None => return Ok(None),
+            }
+        }
+        let reached = last.session_seq;
+        self.last = Some(last);
+        Ok(Some(reached))
+    }
+
+    /// Whether this very event was published a moment ago. Another event with its number shows that the database has
+    /// lost commits.
+    fn is_recent(&self, event: &TimelineEvent) -> bool {
+        let published = self.recent.iter().find(|(session_seq, _)| *session_seq == event.session_seq);
+        published.is_some_and(|(_, identity)| *identity == hash(&EventIdentity::of(event)))
     }
 
     /// Publishes every row that the table has; returns the number of the last event on the stream.
@@ -98,22 +168,22 @@ impl<O: Outbox> Publisher<O> {
                     }
                 }
             };
-            let rows = self.rows_behind(&last).await?;
-            if rows.is_empty() {
-                let reached = last.session_seq;
-                self.last = Some(last);
-                return Ok(reached);
-            }
+            let Behind { rows, is_all } = self.rows_behind(&last).await?;
             self.last = self.publish_page(last, rows).await?;
+            if let Some(last) = self.last.as_ref().filter(|_| is_all) {
+                return Ok(last.session_seq);
+            }
         }
     }
 
     /// The rows after the last published one, which must still be in the table: a database that has lost commits gives
     /// its number to another event.
-    async fn rows_behind(&self, last: &LastPublished) -> Result<Vec<TimelineEvent>, CatchUpError> {
+    async fn rows_behind(&self, last: &LastPublished) -> Result<Behind, CatchUpError> {
         let from = last.session_seq.saturating_sub(1);
         let mut rows = self.outbox.events(self.session, from, PAGE_ROWS).await?;
-        let Some(identity) = &last.identity else { return Ok(rows) };
+        // Events that are committed after this read are notified.
+        let is_all = u32::try_from(rows.len()).is_ok_and(|count| count < PAGE_ROWS);
+        let Some(identity) = &last.identity else { return Ok(Behind { rows, is_all }) };
         let same = rows.first().map(EventIdentity::of).as_ref() == Some(identity);
         if !same && !self.ended {
             return Err(CatchUpError::Diverged(last.session_seq));
@@ -126,12 +196,12 @@ impl<O: Outbox> Publisher<O> {
             );
         }
         rows.retain(|row| row.session_seq > last.session_seq);
-        Ok(rows)
+        Ok(Behind { rows, is_all })
     }
 
     /// Publishes one row after the other; `None` if another publisher was faster.
     async fn publish_page(
-        &self,
+        &mut self,
         mut last: LastPublished,
         rows: Vec<TimelineEvent>,
     ) -> Result<Option<LastPublished>, CatchUpError> {
@@ -140,11 +210,13 @@ impl<O: Outbox> Publisher<O> {
             if session_seq != last.session_seq + 1 {
                 return Err(CatchUpError::Gap { after: last.session_seq, found: session_seq });
             }
-            let identity = Some(EventIdentity::of(&row));
-            match self.publish(row, last.stream_sequence).await? {
-                Some(stream_sequence) => last = LastPublished { session_seq, stream_sequence, identity },
-                None => return Ok(None),
+            let identity = EventIdentity::of(&row);
+            let Some(stream_sequence) = self.publish(row, last.stream_sequence).await? else { return Ok(None) };
+            if self.recent.len() == MAX_RECENT {
+                self.recent.pop_front();
             }
+            self.recent.push_back((session_seq, hash(&identity)));
+            last = LastPublished { session_seq, stream_sequence, identity: Some(identity) };
         }
         Ok(Some(last))
     }
@@ -219,6 +291,12 @@ impl<O: Outbox> Publisher<O> {
     fn max_event_bytes(&self) -> usize {
         MAX_EVENT_BYTES.min(self.nats.client.max_payload().saturating_sub(HEADER_BYTES))
     }
+}
+
+fn hash(identity: &EventIdentity) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    identity.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn connection_changed() -> CatchUpError {

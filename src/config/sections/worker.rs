@@ -57,12 +57,15 @@ impl Default for Worker {
     }
 }
 
+/// A worker renews all leases in one statement, and keeps all conversations in its memory.
+const MAX_SLOTS: u32 = 20_000;
+
 impl Worker {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let built_in = Self::default();
-        let slots = map.number("slots", 1..=1_024).unwrap_or(built_in.slots);
+        let slots = map.number("slots", 1..=MAX_SLOTS).unwrap_or(built_in.slots);
         let reserved = map.get("reserved_critical_slots").and_then(|field| {
-            let number = field.number(0..=1_024)?;
+            let number = field.number(0..=MAX_SLOTS)?;
             if number >= slots {
                 field.fault(format!("{number} of {slots} slots; at least one slot must remain for other alerts"));
             }

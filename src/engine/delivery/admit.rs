@@ -16,14 +16,16 @@ use super::acknowledgement::jittered;
 use super::attempt::Attempt;
 use super::heartbeat::with_heartbeat;
 use crate::engine::ports::{
-    Claimed, DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned,
-    PrepareError, PreparedAlert, Received, Refusal, Sessions, StoreError,
+    DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
+    PreparedAlert, Received, Refusal, Sessions, StoreError,
 };
+use crate::engine::run::holder::Leased;
 use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::alert_update::Change;
 use crate::investigation::ids::SessionId;
+use crate::investigation::plan::Plan;
 
 /// Until the session of the fingerprint that is being cancelled has ended.
 const CANCELLING_DELAY: Duration = Duration::from_secs(2);
@@ -39,8 +41,8 @@ type AlertAttempt<'a, W> = Attempt<'a, <W as World>::Sessions>;
 /// What the attempt to admit an alert led to.
 #[derive(Debug)]
 pub(super) enum Admission {
-    /// A session, leased to this worker. The lease was requested at this instant.
-    Leased(Claimed, Instant),
+    /// A session, leased to this worker.
+    Leased(Box<Leased>),
     /// The alert has its disposition, and no session of its own.
     Placed,
     /// Another worker was faster: the alert's disposition has to be looked up again.
@@ -144,7 +146,7 @@ impl<W: World> Shared<W> {
         result: Result<Admission, StoreError>,
     ) -> Result<Admission, StoreError> {
         match &result {
-            Ok(Admission::Leased(..) | Admission::Placed) => attempt.decided(),
+            Ok(Admission::Leased(_) | Admission::Placed) => attempt.decided(),
             Ok(Admission::Raced | Admission::Retry(_)) => attempt.refund().await,
             // The store will refuse the same write again: the alert is given up after some attempts.
             Err(StoreError::Refused(why)) if attempt.number >= MAX_REFUSALS => {
@@ -182,7 +184,7 @@ impl<W: World> Shared<W> {
             let (alert, force, cooldown) = (alert.clone(), *force, self.settings.cooldown);
             let request = JoinRequest { alert_id: id, alert, cooldown, force };
             if let Some(opened) = self.ports.sessions.join(request).await? {
-                return Ok(self.opened(id, opened, Instant::now()));
+                return Ok(self.opened(id, opened, Instant::now(), None));
             }
         }
         let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(&prepared));
@@ -241,7 +243,7 @@ impl<W: World> Shared<W> {
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
         let PreparedAlert { alert, force, retry_of, thread } = prepared;
         let Planned { plan, started, awaited_servers: _ } = planned;
-        let span = trace::claim();
+        let (span, frozen) = (trace::claim(), plan.clone());
         let request = OpenRequest {
             alert_id: id,
             trace: trace::linkable(&span),
@@ -263,14 +265,14 @@ impl<W: World> Shared<W> {
         if matches!(opened, Opened::Session(_)) {
             trace::taken(&span);
         }
-        Ok(self.opened(id, opened, asked_at))
+        Ok(self.opened(id, opened, asked_at, Some(frozen)))
     }
 
-    fn opened(&self, id: SessionId, opened: Opened, asked_at: Instant) -> Admission {
+    fn opened(&self, id: SessionId, opened: Opened, asked_at: Instant, plan: Option<Plan>) -> Admission {
         match opened {
             Opened::Session(claimed) => {
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
-                Admission::Leased(claimed, asked_at)
+                Admission::Leased(Box::new(Leased { claimed, asked_at, plan }))
             }
             Opened::Joined(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);

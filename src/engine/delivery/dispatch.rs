@@ -14,6 +14,7 @@ use super::admit::Admission;
 use super::attempt::Attempt;
 use super::settle::SettleError;
 use crate::engine::ports::{Claim, ClaimRequest, DeadReason, Disposition, Job, Refusal, Sessions};
+use crate::engine::run::holder::Leased;
 use crate::engine::run::instruments;
 use crate::engine::trace::{self, messaging};
 use crate::engine::worker::shared::Shared;
@@ -79,9 +80,9 @@ impl<W: World> Shared<W> {
             Disposition::Undecided { attempts } => attempts,
         };
         Ok(match self.admit(job, Attempt { sessions, alert: id, number }).await? {
-            Admission::Leased(claimed, asked_at) => {
+            Admission::Leased(leased) => {
                 instruments::opened(job.derived_id);
-                Some(self.run(claimed, asked_at, &job.delivery).await)
+                Some(self.run(*leased, &job.delivery).await)
             }
             Admission::Placed => Some(self.settler.take(id, &job.delivery)),
             Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.lease()))),
@@ -116,7 +117,7 @@ impl<W: World> Shared<W> {
                 drop(span);
                 metrics::counter!("tarsy_sessions_resumed_total").increment(1);
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session taken over");
-                Ok(self.run(claimed, asked_at, delivery).await)
+                Ok(self.run(Leased { claimed, asked_at, plan: None }, delivery).await)
             }
             Claim::Busy(remaining) => Ok(Acknowledgement::Nak(jittered(remaining))),
             Claim::Ended { .. } => Ok(self.settler.take(id, delivery)),

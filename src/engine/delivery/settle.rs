@@ -37,12 +37,20 @@ pub(crate) async fn settle<W: World>(ports: &Ports<W>, id: SessionId) -> Result<
         if let Some(letter) = standing.owes {
             feed.publish_dead_letter(letter).await?;
         }
-        let last_seq = match reconcile(sessions, feed, id, None).await? {
-            Some(_) => sessions.standing(id).await?.last_seq,
-            None => standing.last_seq,
+        // The last event of the session is in the store. If it is the last one that this process has published, both
+        // have the same events: a database that loses commits loses the last ones.
+        let is_published = match &standing.last_event {
+            Some(last) => feed.has_published(id, last).await,
+            None => false,
         };
-        feed.drain(id, last_seq).await?;
-        sessions.settled(id).await?;
+        if !is_published {
+            let last_seq = match reconcile(sessions, feed, id, None).await? {
+                Some(_) => sessions.standing(id).await?.last_seq,
+                None => standing.last_seq,
+            };
+            feed.drain(id, last_seq).await?;
+        }
+        sessions.settled(id, standing.message).await?;
     }
     Ok(Settled::Done(dead))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::dead_letter::DeadLetter;
+use super::settlement::EventIdentity;
 use super::sweep::IdleAlert;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::timeline::{Delta, TimelineEvent};
@@ -16,8 +17,19 @@ pub struct BrokerUnavailable(pub String);
 
 /// Publishes timeline events and deltas of sessions, and dead letters.
 pub trait Feed: Send + Sync + 'static {
-    /// Notifies the publisher that the session may have unpublished events. Never waits.
+    /// Notifies the publisher that the table may have unpublished events of the session. Never waits.
     fn notify(&self, session: SessionId);
+
+    /// As [`Feed::notify`], if the publisher has not reached the event with this number.
+    fn notify_up_to(&self, session: SessionId, last_seq: u32);
+
+    /// Notifies the publisher that this process has committed events of the session, which it gets from the
+    /// [`Tail`](super::Tail). Never waits.
+    fn committed(&self, session: SessionId);
+
+    /// Waits until the session's publisher has this event on the stream, after all events before it, and ends the
+    /// publisher. `false` when that is not known: then store and stream have to be compared.
+    fn has_published(&self, session: SessionId, last: &EventIdentity) -> impl Future<Output = bool> + Send;
 
     /// Emits a piece of an answer to watchers. Never waits, may drop the piece.
     fn delta(&self, delta: Delta);
@@ -101,6 +113,16 @@ pub trait Presence: Send + Sync + 'static {
     fn announce(&self, worker: &WorkerStatus);
 }
 
+/// A status has to fit into a message of the broker.
+pub const MAX_LISTED_SESSIONS: usize = 1_000;
+
+impl WorkerStatus {
+    /// The number of sessions that it owns now.
+    pub fn running(&self) -> usize {
+        self.sessions.len().max(usize::try_from(self.busy).unwrap_or(usize::MAX))
+    }
+}
+
 /// The status of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatus {
@@ -112,8 +134,11 @@ pub struct WorkerStatus {
     pub version: String,
     /// Investigations that it can own at once.
     pub slots: u32,
-    /// Those that it owns now.
+    /// Those that it owns now, at most [`MAX_LISTED_SESSIONS`] of them.
     pub sessions: Vec<SessionId>,
+    /// The number of those that it owns now; 0 in the status of an older version, which lists all of them.
+    #[serde(default)]
+    pub busy: u32,
     /// `claiming`, `paused` (something it needs is unavailable) or `draining`.
     pub state: String,
     /// The services that are unavailable while it is paused: `nats`, `database`, `llm-service`. An earlier version

@@ -12,6 +12,7 @@ mod tools;
 mod sweep;
 mod broker;
 mod settlement;
+mod tail;
 mod pruned;
 
 pub use broker::*;
@@ -23,4 +24,5 @@ pub use pruned::*;
 pub use sessions::*;
 pub use settlement::*;
 pub use sweep::*;
+pub use tail::*;
 pub use tools::*;

@@ -9,7 +9,7 @@ use super::dead_letter::{DeadReason, Refusal};
 use super::intake::Received;
 use super::journal::{Lease, StoreError};
 use super::pruned::Pruned;
-use super::settlement::SettlementStatus;
+use super::settlement::{SettlementStatus, StoredMessage};
 use super::sweep::{Sweep, Swept};
 use crate::config::Retention;
 use crate::investigation::alert::Alert;
@@ -220,8 +220,13 @@ pub trait Sessions: Send + Sync + 'static {
     /// the session, the session has ended.
     fn recover(&self, recover: Recover) -> impl Future<Output = Result<Recovered, StoreError>> + Send;
 
-    /// Marks the session or alert as settled and deletes the raw body. Idempotent.
-    fn settled(&self, session: SessionId) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Marks the session or alert as settled, deletes the raw body and masks its message, which [`Sessions::standing`]
+    /// has read. Idempotent.
+    fn settled(
+        &self,
+        session: SessionId,
+        message: StoredMessage,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Refunds the attempt of this delivery: a service was unavailable, or another alert was in the way. Idempotent
     /// only as far as [`Sessions::receive`] is: one call per delivery.

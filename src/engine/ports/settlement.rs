@@ -1,9 +1,15 @@
 //! Settlement: what an ended session still owes, and the outbox, the table of events that the publisher reads.
 
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
 use super::dead_letter::DeadLetter;
 use super::journal::StoreError;
-use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
+use super::tail::Tail;
+use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::timeline::{EventType, TimelineEvent};
 
 /// How far a session or alert is settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +20,43 @@ pub struct SettlementStatus {
     pub settled: bool,
     /// Number of the last event, 0 for none.
     pub last_seq: u32,
+    /// The last event of an ended session; `None` for an alert without a session.
+    pub last_event: Option<EventIdentity>,
+    /// The headers and the subject of the alert's message, as the store has them.
+    pub message: StoredMessage,
     /// The dead letter that has to be stored before it is settled, with the alert to put into it.
     pub owes: Option<DeadLetter>,
+}
+
+/// The headers and the subject of an alert's message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredMessage {
+    pub headers: Value,
+    pub subject: String,
+}
+
+/// The identity of an event, on the stream and in the table. Its text is not part of it, because the wire form is
+/// truncated, nor are the names that the store joins.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EventIdentity {
+    pub session_seq: u32,
+    pub execution_id: Option<ExecutionId>,
+    pub sequence_number: Option<u32>,
+    pub event_type: EventType,
+    pub created_at: DateTime<Utc>,
+}
+
+impl EventIdentity {
+    /// The identity of this event.
+    pub fn of(event: &TimelineEvent) -> Self {
+        Self {
+            session_seq: event.session_seq,
+            execution_id: event.execution_id,
+            sequence_number: event.sequence_number,
+            event_type: event.event_type.clone(),
+            created_at: event.created_at,
+        }
+    }
 }
 
 /// The timeline table, as the publisher and watchers read it.
@@ -27,6 +68,9 @@ pub trait Outbox: Send + Sync + 'static {
         after: u32,
         limit: u32,
     ) -> impl Future<Output = Result<Vec<TimelineEvent>, StoreError>> + Send;
+
+    /// The events of the session that this process commits from now on. They are the rows of the table.
+    fn tail(&self, session: SessionId) -> Arc<Tail>;
 
     /// The secret that distinguishes published events from forged ones.
     fn event_key(&self) -> impl Future<Output = Result<EventKey, StoreError>> + Send;

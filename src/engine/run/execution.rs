@@ -19,6 +19,7 @@ use super::control::{Control, Interrupted, ReleaseReason};
 use super::deltas::Deltas;
 use super::instruments::Ids;
 use super::performed::{Performed, millis};
+use super::progress::{EndedExecution, ExecutionTotals};
 use super::tool_calls::Batch;
 use super::{instruments, model_retry, native};
 use crate::engine::ports::{
@@ -45,7 +46,8 @@ pub(super) struct Execution<W: World> {
     lease: Lease,
     control: Control,
     id: ExecutionId,
-    checkpoint: u32,
+    /// As the last checkpoint has left it.
+    record: ExecutionRecord,
     state: State,
     /// Entries about commits that the store has lost; they are written after the opening.
     owed: Vec<Entry>,
@@ -78,7 +80,7 @@ pub(super) struct Assignment {
 }
 
 impl<W: World> Execution<W> {
-    /// Reads the journal and replays it.
+    /// Reads the journal, if it has been begun, and replays it.
     pub(super) async fn resume(
         ports: Arc<Ports<W>>,
         lease: Lease,
@@ -87,7 +89,11 @@ impl<W: World> Execution<W> {
     ) -> Result<Self, Interrupted> {
         let Assignment { execution, plan, context, recoveries } = assignment;
         let id = execution.execution_id;
-        let entries = ports.journal.entries(lease.session_id, id).await?;
+        // Only checkpoints write entries.
+        let entries = match execution.checkpoint {
+            0 => Vec::new(),
+            _ => ports.journal.entries(lease.session_id, id).await?,
+        };
         let state = State::replay(Arc::new(plan), context, entries);
         let owed = recovery::owed(&state, id, &recoveries);
         let iteration = Iteration::resumed(&state);
@@ -95,12 +101,12 @@ impl<W: World> Execution<W> {
             0 | 1 => RecordedAttempts::default(),
             _ => ports.journal.attempts(lease.session_id, id).await?,
         };
-        let (checkpoint, attempts) = (execution.checkpoint, Attempts::new(&state, recorded));
-        Ok(Self { ports, lease, control, id, checkpoint, state, owed, iteration, attempts, attempt: 1, retry_at: None })
+        let (record, attempts) = (execution, Attempts::new(&state, recorded));
+        Ok(Self { ports, lease, control, id, record, state, owed, iteration, attempts, attempt: 1, retry_at: None })
     }
 
     /// Runs until the end of the execution is committed.
-    pub(super) async fn run(mut self) -> Result<(), Interrupted> {
+    pub(super) async fn run(mut self) -> Result<EndedExecution, Interrupted> {
         loop {
             if let Some(reason) = self.control.stop_reason()
                 && !self.state.is_stopped_at_once()
@@ -124,7 +130,9 @@ impl<W: World> Execution<W> {
             }
             let span = self.iteration.span();
             match decision {
-                Decision::Done(_) => return Ok(()),
+                Decision::Done(_) => {
+                    return Ok(EndedExecution { totals: ExecutionTotals::of(&self.state), record: self.record });
+                }
                 Decision::Append(entries) => self.append(entries).instrument(span).await?,
                 Decision::CallModel(call) => self.call_model(call).await?,
                 Decision::RunTools(calls) => self.run_tools(calls).instrument(span).await?,

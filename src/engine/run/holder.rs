@@ -18,6 +18,7 @@ use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::chain::EarlyEnd;
+use crate::investigation::plan::Plan;
 
 /// A run whose lease is lost ends at its next await. After this time it counts as stuck and is dropped.
 const LOST_GRACE: Duration = Duration::from_secs(30);
@@ -28,14 +29,20 @@ const STORE_DELAY: Duration = Duration::from_secs(2);
 /// Until a session that this version cannot run is claimed again.
 const INCOMPATIBLE_DELAY: Duration = Duration::from_secs(30);
 
+/// A session that this worker has just opened or claimed.
+#[derive(Debug)]
+pub(crate) struct Leased {
+    pub(crate) claimed: Claimed,
+    /// When the lease was requested.
+    pub(crate) asked_at: Instant,
+    /// The plan of a session that was opened; the store has that of a claimed one.
+    pub(crate) plan: Option<Plan>,
+}
+
 impl<W: World> Shared<W> {
     /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it.
-    pub(crate) async fn run(
-        &self,
-        claimed: Claimed,
-        asked_at: Instant,
-        delivery: &Arc<W::Delivery>,
-    ) -> Acknowledgement {
+    pub(crate) async fn run(&self, leased: Leased, delivery: &Arc<W::Delivery>) -> Acknowledgement {
+        let Leased { claimed, asked_at, plan } = leased;
         let (lease, session) = (claimed.lease, claimed.lease.session_id);
         // The store's answer may have taken longer to arrive than the lease lasts.
         let control = Control::new(asked_at, self.lease().mul_f64(2.0 / 3.0), self.shutdown.drain.clone());
@@ -45,7 +52,7 @@ impl<W: World> Shared<W> {
         let handle = RunHandle { lease, control: control.clone(), delivery: Arc::clone(delivery) };
         let registered = self.runs.insert(handle);
         let span = trace::run(session, claimed.previous);
-        let ended = self.run_to_end(&claimed, &control).instrument(span.clone()).await;
+        let ended = self.run_to_end(&claimed, plan, &control).instrument(span.clone()).await;
         instruments::run_ended(&span, &ended);
         drop(span);
         self.ports.tools.run_ended(lease);
@@ -80,12 +87,20 @@ impl<W: World> Shared<W> {
     }
 
     /// Returns the end that this run has committed; `None` for one that the stream has restored.
-    async fn run_to_end(&self, claimed: &Claimed, control: &Control) -> Result<Option<SessionEnded>, Interrupted> {
+    async fn run_to_end(
+        &self,
+        claimed: &Claimed,
+        plan: Option<Plan>,
+        control: &Control,
+    ) -> Result<Option<SessionEnded>, Interrupted> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
         let compared = reconcile(&*self.ports.sessions, &*self.ports.feed, lease.session_id, Some(lease));
-        if let Some(Recovered::Ended) = compared.await? {
-            return Ok(None);
-        }
+        let opened = match compared.await? {
+            Some(Recovered::Ended) => return Ok(None),
+            // There were earlier steps, which the store had lost.
+            Some(Recovered::GoesOn) => None,
+            None => plan,
+        };
         self.ports.feed.notify(lease.session_id);
         let end = if claimed.cancel_requested {
             Some(EarlyEnd::Cancelled)
@@ -109,7 +124,7 @@ impl<W: World> Shared<W> {
             control.lost().await;
             tokio::time::sleep(LOST_GRACE).await; // how long a stuck run keeps its slot
         };
-        let leased = LeasedSession { ports: Arc::clone(&self.ports), lease, control: control.clone() };
+        let leased = LeasedSession { ports: Arc::clone(&self.ports), lease, control: control.clone(), opened };
         tokio::select! {
             ended = leased.run() => ended.map(Some),
             () = drained => Err(ReleaseReason::Drain.into()),

@@ -5,7 +5,7 @@
 //! `masked` and `recovery` guard what comes in; `registry` and `control` let the worker watch and stop its runs.
 
 pub mod registry;
-mod holder;
+pub(crate) mod holder;
 pub mod control;
 pub mod session;
 mod execution;
@@ -13,6 +13,7 @@ mod model_retry;
 mod deltas;
 mod tool_calls;
 mod performed;
+pub(in crate::engine) mod progress;
 mod native;
 pub mod masked;
 pub(crate) mod recovery;

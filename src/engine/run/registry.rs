@@ -96,6 +96,11 @@ impl<D> Runs<D> {
         lock(&self.runs).values().cloned().collect()
     }
 
+    /// The sessions that run here, in the order of their ids.
+    pub fn sessions(&self) -> Vec<SessionId> {
+        lock(&self.runs).keys().copied().collect()
+    }
+
     /// The run of a session that runs here.
     pub fn get(&self, session: SessionId) -> Option<RunHandle<D>> {
         lock(&self.runs).get(&session).cloned()

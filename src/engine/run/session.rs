@@ -8,6 +8,7 @@ use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted, ReleaseReason};
 use super::execution::{Assignment, Execution, now};
+use super::progress::{ExecutionTotals, Progress};
 use crate::engine::ports::{
     DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
     SessionStep, StageBegin, StageChange, StageEnd,
@@ -15,10 +16,10 @@ use crate::engine::ports::{
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
 use crate::investigation::chain::{self, Conclusion, EarlyEnd, Next, OpenStage};
-use crate::investigation::execution::entry::{Outcome, StopReason, Usage};
+use crate::investigation::execution::entry::{StopReason, Usage};
 use crate::investigation::execution::state::State;
 use crate::investigation::ids::ExecutionId;
-use crate::investigation::plan::{FORMAT_VERSION, StagePlan};
+use crate::investigation::plan::{FORMAT_VERSION, Plan, StagePlan};
 use crate::investigation::summary::executive_summary;
 use crate::investigation::timeline::{EventDraft, EventType};
 
@@ -37,6 +38,8 @@ pub struct LeasedSession<W: World> {
     pub ports: Arc<Ports<W>>,
     pub lease: Lease,
     pub control: Control,
+    /// The plan of a session that was opened just now; `None`: the store says how far the session has come.
+    pub opened: Option<Plan>,
 }
 
 impl<W: World> LeasedSession<W> {
@@ -44,25 +47,30 @@ impl<W: World> LeasedSession<W> {
     ///
     /// # Errors
     /// When another worker owns the session, or the session has to be released.
-    pub async fn run(&self) -> Result<SessionEnded, Interrupted> {
+    pub async fn run(mut self) -> Result<SessionEnded, Interrupted> {
+        // Only the owner of the lease writes to these rows, so the run knows them once it has read them.
+        let mut progress = Progress::of(match self.opened.take() {
+            Some(plan) => SessionRecord { plan, step: 0, updates: 0, stages: Vec::new(), recoveries: Vec::new() },
+            None => self.ports.journal.load(self.lease.session_id).await?,
+        });
+        if progress.record.plan.version > FORMAT_VERSION {
+            let version = progress.record.plan.version;
+            let newer = format!("plan version {version} is newer than {FORMAT_VERSION}");
+            return Err(ReleaseReason::Incompatible(newer).into());
+        }
+        self.control.has_updates(progress.record.updates);
         loop {
-            let record = self.ports.journal.load(self.lease.session_id).await?;
-            if record.plan.version > FORMAT_VERSION {
-                let version = record.plan.version;
-                let newer = format!("plan version {version} is newer than {FORMAT_VERSION}");
-                return Err(ReleaseReason::Incompatible(newer).into());
-            }
-            self.control.has_updates(record.updates);
-            match chain::next(&record) {
-                Next::Begin(stage_no) => self.begin_stage(&record, stage_no).await?,
-                Next::Run(open) => self.run_stage(&record, open).await?,
-                Next::End(end) => self.end_stage(&record, end).await?,
-                Next::Finish(conclusion) => return self.finish(&record, conclusion).await,
+            match chain::next(&progress.record) {
+                Next::Begin(stage_no) => self.begin_stage(&mut progress, stage_no).await?,
+                Next::Run(open) => self.run_stage(&mut progress, open).await?,
+                Next::End(end) => self.end_stage(&mut progress, end).await?,
+                Next::Finish(conclusion) => return self.finish(&progress, conclusion).await,
             }
         }
     }
 
-    async fn begin_stage(&self, record: &SessionRecord, stage_no: u32) -> Result<(), Interrupted> {
+    async fn begin_stage(&self, progress: &mut Progress, stage_no: u32) -> Result<(), Interrupted> {
+        let record = &progress.record;
         let stage = stage_plan(record, stage_no)?;
         let executions = (1_u32..).zip(&stage.agents).map(|(agent_no, agent)| ExecutionBegin {
             execution_id: ExecutionId::derive(self.lease.session_id, stage_no, agent_no),
@@ -78,10 +86,11 @@ impl<W: World> LeasedSession<W> {
         let event = EventDraft::new(EventType::StageStarted, format!("Stage {} started", stage.name), metadata);
         let (name, executions) = (stage.name.clone(), executions.collect());
         let begin = StageBegin { stage_no, executions, name, success_policy };
-        self.step(record, StageChange::Begin(begin), event).await
+        self.step(progress, StageChange::Begin(begin), event).await
     }
 
-    async fn end_stage(&self, record: &SessionRecord, end: StageEnd) -> Result<(), Interrupted> {
+    async fn end_stage(&self, progress: &mut Progress, end: StageEnd) -> Result<(), Interrupted> {
+        let record = &progress.record;
         let stage = stage_plan(record, end.stage_no)?;
         let status = end.status.as_str();
         let outcomes = chain::outcomes(record, end.stage_no);
@@ -91,19 +100,22 @@ impl<W: World> LeasedSession<W> {
         let content = format!("Stage {} {}", stage.name, status.replace('_', " "));
         let event = EventDraft::new(EventType::StageCompleted, content, metadata);
         let event = if end.status == RunStatus::Completed { event } else { event.failed() };
-        self.step(record, StageChange::End(end), event).await
+        self.step(progress, StageChange::End(end), event).await
     }
 
-    async fn step(&self, record: &SessionRecord, change: StageChange, event: EventDraft) -> Result<(), Interrupted> {
-        let step = SessionStep { number: record.step + 1, at: now(), change, events: vec![event] };
+    async fn step(&self, progress: &mut Progress, change: StageChange, event: EventDraft) -> Result<(), Interrupted> {
+        let number = progress.record.step + 1;
+        let step = SessionStep { number, at: now(), change: change.clone(), events: vec![event] };
         self.ports.journal.step(self.lease, step).await?;
-        self.ports.feed.notify(self.lease.session_id);
+        progress.stepped(number, change);
+        self.ports.feed.committed(self.lease.session_id);
         Ok(())
     }
 
     /// Runs the open executions of a stage at the same time. An interrupted execution does not stop the others: after a
     /// drain or a lost lease each finishes its present call, otherwise each runs to its end.
-    async fn run_stage(&self, record: &SessionRecord, open: OpenStage) -> Result<(), Interrupted> {
+    async fn run_stage(&self, progress: &mut Progress, open: OpenStage) -> Result<(), Interrupted> {
+        let record = &progress.record;
         let stage = stage_plan(record, open.stage_no)?;
         let context = chain::context_of(record, open.stage_no);
         let assignment = |execution: ExecutionRecord| {
@@ -128,14 +140,14 @@ impl<W: World> LeasedSession<W> {
                 tracing::error!(session_id = %self.lease.session_id, "execution panicked: {panic}");
                 Err(Interrupted::Panicked)
             });
-            result = more_serious(result, ended);
+            result = more_serious(result, ended.map(|ended| progress.ended(open.stage_no, ended)));
         }
         result
     }
 
-    async fn finish(&self, record: &SessionRecord, conclusion: Conclusion) -> Result<SessionEnded, Interrupted> {
+    async fn finish(&self, progress: &Progress, conclusion: Conclusion) -> Result<SessionEnded, Interrupted> {
         let Conclusion { status, analysis, error } = conclusion;
-        let totals = self.totals(record, chain::deciding(record, status)).await?;
+        let totals = self.totals(progress, chain::deciding(&progress.record, status)).await?;
         let reason = totals.reason.unwrap_or(StopReason::Error);
         let content = error.clone().filter(|_| status == RunStatus::Failed).unwrap_or_else(|| sentence(status));
         let metadata = json!({
@@ -160,22 +172,28 @@ impl<W: World> LeasedSession<W> {
 
     /// Sums the journals of all executions, so that a restart loses no number. The reason is that of the execution
     /// `deciding`.
-    async fn totals(&self, record: &SessionRecord, deciding: Option<ExecutionId>) -> Result<Totals, Interrupted> {
-        let mut totals = Totals::default();
+    async fn totals(&self, progress: &Progress, deciding: Option<ExecutionId>) -> Result<Totals, Interrupted> {
+        let (record, mut totals) = (&progress.record, Totals::default());
         for stage in &record.stages {
             for run in &stage.executions {
                 let Some(agent) = stage_plan(record, stage.stage_no)?.agent(run.agent_no) else { continue };
-                let entries = self.ports.journal.entries(self.lease.session_id, run.execution_id).await;
-                let state = State::replay(Arc::new(agent.clone()), None, entries?);
-                totals.iterations += state.iteration();
-                totals.tool_calls += state.tool_calls();
-                totals.usage = totals.usage.plus(state.usage());
+                let of_run = match progress.totals_of(run.execution_id) {
+                    Some(totals) => totals,
+                    // It ended before this run began.
+                    None => {
+                        let entries = self.ports.journal.entries(self.lease.session_id, run.execution_id).await?;
+                        ExecutionTotals::of(&State::replay(Arc::new(agent.clone()), None, entries))
+                    }
+                };
+                totals.iterations += of_run.iterations;
+                totals.tool_calls += of_run.tool_calls;
+                totals.usage = totals.usage.plus(of_run.usage);
                 if run.status == RunStatus::Completed && record.stages.last() == Some(stage) {
-                    let answered = state.answered_updates();
+                    let answered = of_run.answered_updates;
                     totals.covered_updates = Some(totals.covered_updates.map_or(answered, |least| least.min(answered)));
                 }
                 if deciding == Some(run.execution_id) {
-                    totals.reason = state.ended().map(reason_of);
+                    totals.reason = of_run.reason;
                 }
             }
         }
@@ -220,7 +238,7 @@ async fn commit_end<W: World>(ports: &Ports<W>, lease: Lease, end: SessionEnd) -
     let status = end.status.as_str();
     ports.journal.finish(lease, end).await?;
     metrics::counter!("tarsy_sessions_finished_total", "status" => status).increment(1);
-    ports.feed.notify(lease.session_id);
+    ports.feed.committed(lease.session_id);
     Ok(())
 }
 
@@ -242,12 +260,4 @@ fn more_serious(first: Result<(), Interrupted>, second: Result<(), Interrupted>)
         Err(Interrupted::LeaseLost) => 3,
     };
     if rank(&second) > rank(&first) { second } else { first }
-}
-
-fn reason_of(outcome: &Outcome) -> StopReason {
-    match outcome {
-        Outcome::Completed { reason, .. } | Outcome::Failed { reason, .. } => *reason,
-        Outcome::Cancelled => StopReason::Cancelled,
-        Outcome::TimedOut => StopReason::Deadline,
-    }
 }

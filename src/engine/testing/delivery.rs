@@ -30,7 +30,14 @@ pub(crate) struct DeliveryHarness {
     pub(crate) timeline: watch::Sender<Timeline>,
 }
 
-pub(crate) const SETTLED: SettlementStatus = SettlementStatus { over: true, settled: false, last_seq: 3, owes: None };
+pub(crate) const SETTLED: SettlementStatus = SettlementStatus {
+    over: true,
+    settled: false,
+    last_seq: 3,
+    last_event: None,
+    message: StoredMessage { headers: serde_json::Value::Null, subject: String::new() },
+    owes: None,
+};
 pub(crate) const NEW: Disposition = Disposition::Undecided { attempts: 1 };
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 

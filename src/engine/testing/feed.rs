@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::lock;
-use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, Feed};
+use crate::engine::ports::{BrokerUnavailable, DeadLetter, Divergence, EventIdentity, Feed};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
 
@@ -21,6 +21,14 @@ pub(in crate::engine) struct FakeFeed {
 
 impl Feed for FakeFeed {
     fn notify(&self, _session: SessionId) {}
+
+    fn notify_up_to(&self, _session: SessionId, _last_seq: u32) {}
+
+    fn committed(&self, _session: SessionId) {}
+
+    async fn has_published(&self, _session: SessionId, _last: &EventIdentity) -> bool {
+        false
+    }
 
     fn delta(&self, delta: Delta) {
         lock(&self.deltas).push(delta);

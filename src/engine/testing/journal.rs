@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::lock;
 use crate::engine::ports::*;
+use crate::engine::run::progress::apply;
 use crate::investigation::alert_update::{AlertUpdate, NumberedUpdate};
 use crate::investigation::execution::entry::Entry;
 use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_entry};
@@ -161,28 +162,8 @@ impl Journal for FakeJournal {
     async fn step(&self, lease: Lease, step: SessionStep) -> Result<(), StoreError> {
         self.write(lease, |disk| {
             assert_eq!(disk.record.step + 1, step.number, "compare-and-swap");
-            disk.record.step = step.number;
+            apply(&mut disk.record, step.number, step.change);
             disk.events.extend(step.events);
-            let begin = match step.change {
-                StageChange::Begin(begin) => begin,
-                StageChange::End(end) => {
-                    disk.record.stages.last_mut().unwrap().status = end.status;
-                    return;
-                }
-            };
-            let executions = begin.executions.into_iter().map(|run| ExecutionRecord {
-                execution_id: run.execution_id,
-                agent_no: run.agent_no,
-                status: RunStatus::Running,
-                checkpoint: 0,
-                analysis: None,
-                error: None,
-            });
-            disk.record.stages.push(StageRecord {
-                stage_no: begin.stage_no,
-                status: RunStatus::Running,
-                executions: executions.collect(),
-            });
         })
         .await
     }

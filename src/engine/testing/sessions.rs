@@ -161,7 +161,7 @@ impl Sessions for FakeSessions {
         Ok(*lock(&self.recovered))
     }
 
-    async fn settled(&self, _session: SessionId) -> Result<(), StoreError> {
+    async fn settled(&self, _session: SessionId, _message: StoredMessage) -> Result<(), StoreError> {
         self.ask("settled", "")
     }
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::probes::State;
 use super::shared::Shared;
-use crate::engine::ports::{Presence, WorkerStatus};
+use crate::engine::ports::{MAX_LISTED_SESSIONS, Presence, WorkerStatus};
 use crate::engine::world::World;
 
 /// Between two announcements while the state does not change.
@@ -48,12 +48,14 @@ impl<W: World> Announcer<W> {
     fn status(&mut self, in_state: Duration) -> WorkerStatus {
         let Shared { settings, runs, .. } = &*self.shared;
         let state = self.state.borrow_and_update().clone();
+        let sessions = runs.sessions();
         WorkerStatus {
             worker_id: settings.worker,
             name: settings.worker_name.clone(),
             version: self.version.clone(),
             slots: settings.limits.slots,
-            sessions: runs.all().iter().map(|run| run.lease.session_id).collect(),
+            busy: u32::try_from(sessions.len()).unwrap_or(u32::MAX),
+            sessions: sessions.into_iter().take(MAX_LISTED_SESSIONS).collect(),
             state: state.as_str().to_owned(),
             unavailable: state.unavailable().iter().map(|service| (*service).to_owned()).collect(),
             state_ms: u64::try_from(in_state.as_millis()).unwrap_or(u64::MAX),
@@ -104,6 +106,7 @@ mod tests {
             version: "0.1.0".to_owned(),
             slots: 4,
             sessions: vec![harness.scene.session],
+            busy: 1,
             state: "claiming".to_owned(),
             unavailable: vec![],
             state_ms: 0,

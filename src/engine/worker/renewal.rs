@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,9 @@ use crate::engine::ports::{Delivery, Feed, Renewal, Sessions};
 use crate::engine::run::registry::RunHandle;
 use crate::engine::world::World;
 use crate::investigation::ids::SessionId;
+
+/// Heartbeats that wait for the broker at the same time.
+const HEARTBEATS_AT_ONCE: usize = 1_000;
 
 /// Renews all leases every third of the lease.
 ///
@@ -102,10 +105,11 @@ impl<W: World> LeaseRenewal<W> {
         locked
     }
 
-    /// Sends all heartbeats at once, for a short time: a slow broker must not delay the next renewal.
+    /// Sends the heartbeats, for a short time: a slow broker must not delay the next renewal.
     async fn send_heartbeats(&self, deliveries: Vec<Arc<W::Delivery>>) {
         let sending = deliveries.into_iter().map(|delivery| async move { delivery.progress().await });
-        let Ok(sent) = tokio::time::timeout(self.0.lease() / 6, join_all(sending)).await else {
+        let sending = stream::iter(sending).buffer_unordered(HEARTBEATS_AT_ONCE).collect::<Vec<_>>();
+        let Ok(sent) = tokio::time::timeout(self.0.lease() / 6, sending).await else {
             metrics::counter!("tarsy_heartbeats_failed_total").increment(1);
             tracing::warn!("heartbeats not sent: no answer from the broker");
             return;
@@ -135,14 +139,14 @@ impl<W: World> LeaseRenewal<W> {
     /// Applies an answer to its run. Returns whether the message gets a heartbeat.
     fn apply(&self, run: &Run<W>, answer: Renewal, asked_at: Instant) -> bool {
         match answer {
-            Renewal::Renewed { cancel_requested, updates, last_seq: _ } => {
+            Renewal::Renewed { cancel_requested, updates, last_seq } => {
                 run.control.renewed(asked_at);
                 run.control.has_updates(updates);
                 if cancel_requested {
                     run.control.cancel();
                 }
                 // A joined alert may have added an event that only the table has.
-                self.0.ports.feed.notify(run.lease.session_id);
+                self.0.ports.feed.notify_up_to(run.lease.session_id, last_seq);
                 true
             }
             Renewal::Lost => {

@@ -159,7 +159,7 @@ pub(super) async fn workers(nats: Connecting) -> Checked {
         return Err(Check::new("workers", Verdict::Warn, detail).fix("tarsy worker"));
     }
     let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
-    let busy: usize = workers.iter().map(|worker| worker.sessions.len()).sum();
+    let busy: usize = workers.iter().map(|worker| worker.running()).sum();
     let idle: Vec<String> = workers
         .iter()
         .filter(|worker| worker.state != "claiming")

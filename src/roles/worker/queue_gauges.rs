@@ -141,6 +141,7 @@ mod tests {
             version: "0.1.0".to_owned(),
             slots: 1,
             sessions: vec![],
+            busy: 0,
             state: state.to_owned(),
             unavailable: vec![],
             state_ms: 0,

@@ -127,6 +127,25 @@ impl Error {
         }
     }
 
+    /// Whether the connection was lost before the server has answered.
+    pub(super) fn is_lost_connection(&self) -> bool {
+        let Self::Statement(diesel::result::Error::DatabaseError(kind, text)) = self else { return false };
+        match kind {
+            DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => true,
+            // As in `is_refusal`, the text has to be matched.
+            DatabaseErrorKind::Unknown => LOST_CONNECTION.iter().any(|words| text.message().contains(words)),
+            DatabaseErrorKind::UniqueViolation
+            | DatabaseErrorKind::ForeignKeyViolation
+            | DatabaseErrorKind::NotNullViolation
+            | DatabaseErrorKind::CheckViolation
+            | DatabaseErrorKind::ExclusionViolation
+            | DatabaseErrorKind::RestrictViolation
+            | DatabaseErrorKind::SerializationFailure
+            | DatabaseErrorKind::ReadOnlyTransaction
+            | _ => false,
+        }
+    }
+
     /// Whether the server refused the values of a statement and would refuse them again: a violated constraint
     /// (SQLSTATE class 23), an invalid value (22), an exceeded limit (54).
     fn is_refusal(&self) -> bool {
@@ -148,6 +167,17 @@ impl Error {
         }
     }
 }
+
+/// Texts of Postgres and libpq for a connection that is gone. In another language than English the call is sent again
+/// after a delay.
+const LOST_CONNECTION: [&str; 6] = [
+    "terminating connection",
+    "server closed the connection",
+    "no connection to the server",
+    "connection to server was lost",
+    "could not receive data from server",
+    "could not send data to server",
+];
 
 /// Texts of Postgres for values that it cannot store: SQLSTATE classes 22 and 54. A text in another language than
 /// English counts as an outage, which ends at the session's deadline.

@@ -3,9 +3,10 @@
 mod primary;
 
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use deadpool::managed::{self, Hook, HookError, Metrics, RecycleResult};
+use deadpool::managed::{self, Hook, HookError, Metrics, QueueMode, RecycleResult};
 use deadpool_diesel::Runtime;
 use deadpool_diesel::postgres;
 use diesel::connection::SimpleConnection;
@@ -25,10 +26,13 @@ pub(super) type Pool = managed::Pool<Connector>;
 pub(super) type Object = managed::Object<Connector>;
 type Inner = <postgres::Manager as managed::Manager>::Type;
 
-/// Opens the connections of a pool, and tests them before they are used again.
+/// Opens the connections of a pool. A connection is used again without a test, which would cost a round trip for each
+/// statement: an error finds a dead connection as well. After an error each connection is tested once.
 pub(super) struct Connector {
     address: Box<dyn Fn() -> Result<String, Error> + Send + Sync>,
     newest: Newest,
+    /// Connections of this pool that have failed so far.
+    failures: AtomicU64,
 }
 
 impl std::fmt::Debug for Connector {
@@ -38,6 +42,11 @@ impl std::fmt::Debug for Connector {
 }
 
 impl Connector {
+    /// A connection of the pool has failed, so the others may be dead as well.
+    pub(super) fn connection_failed(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Looks from time to time whether another server of the address was promoted.
     pub(super) async fn look_for_a_newer_primary(&self) {
         if let Ok(address) = (self.address)() {
@@ -50,6 +59,8 @@ impl Connector {
 pub(super) struct Connection {
     inner: Inner,
     primary: Option<Primary>,
+    /// [`Connector::failures`] when this connection was opened, or last tested.
+    tested_after: u64,
 }
 
 impl Deref for Connection {
@@ -71,20 +82,29 @@ impl managed::Manager for Connector {
     type Error = Error;
 
     async fn create(&self) -> Result<Connection, Error> {
+        let tested_after = self.failures.load(Ordering::Relaxed);
         let address = choose((self.address)()?).await;
         let inner = manager(address).create().await.map_err(of_driver)?;
         let asked = inner.interact(Primary::of).await;
         let primary = asked.map_err(|error| Error::Broken(error.to_string()))?;
         self.newest.admit(primary)?;
-        Ok(Connection { inner, primary })
+        Ok(Connection { inner, primary, tested_after })
     }
 
     async fn recycle(&self, connection: &mut Connection, metrics: &Metrics) -> RecycleResult<Error> {
         if !self.newest.is_current(connection.primary) {
             return Err(managed::RecycleError::message("another server is the primary now"));
         }
-        let recycled = manager(String::new()).recycle(&mut connection.inner, metrics).await;
-        recycled.map_err(|error| managed::RecycleError::message(error.to_string()))
+        if connection.inner.is_mutex_poisoned() {
+            return Err(managed::RecycleError::message("a statement has panicked"));
+        }
+        let failures = self.failures.load(Ordering::Relaxed);
+        if connection.tested_after != failures {
+            let tested = manager(String::new()).recycle(&mut connection.inner, metrics).await;
+            tested.map_err(|error| managed::RecycleError::message(error.to_string()))?;
+            connection.tested_after = failures;
+        }
+        Ok(())
     }
 }
 
@@ -122,7 +142,9 @@ pub(super) fn build(
             }
         })
     });
-    let pool = Pool::builder(Connector { address: Box::new(address), newest })
+    let pool = Pool::builder(Connector { address: Box::new(address), newest, failures: AtomicU64::new(0) })
+        // The connection that was used last has what it needs in the server's memory.
+        .queue_mode(QueueMode::Lifo)
         .max_size(limits.size)
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(limits.wait))

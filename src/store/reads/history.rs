@@ -1,12 +1,14 @@
 //! Implements the port [`Outbox`]: reads timeline events for the publisher and for watchers.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{EventKey, Outbox, StoreError};
+use crate::engine::ports::{EventKey, Outbox, StoreError, Tail};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::TimelineEvent;
 
@@ -84,6 +86,10 @@ impl Outbox for Store {
         let read = History { session_id: session.0, after: number::int(after), limit: i64::from(limit) };
         let rows: Vec<Row> = self.run(Operation::History, move |connection| (&read).get_results(connection)).await?;
         Ok(rows.into_iter().map(|row| row.of(session)).collect())
+    }
+
+    fn tail(&self, session: SessionId) -> Arc<Tail> {
+        self.tails.follow(session)
     }
 
     async fn event_key(&self) -> Result<EventKey, StoreError> {

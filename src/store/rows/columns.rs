@@ -6,10 +6,10 @@ use uuid::Uuid;
 use crate::engine::ports::{CallFailure, ModelCallRecord, StageChange, StoreError, ToolCallRecord};
 use crate::investigation::execution::entry::{Answer, Entry, Usage};
 use crate::investigation::plan::ProviderPlan;
-use crate::investigation::timeline::EventDraft;
+use crate::investigation::timeline::{EventDraft, TimelineEvent};
 
 use super::entry::encode;
-use super::{nul, number};
+use super::{nul, number, stored};
 
 #[derive(Default)]
 pub(crate) struct Events {
@@ -29,6 +29,25 @@ impl Events {
             all.metadata.push(nul::json_or_null(draft.metadata));
         }
         all
+    }
+
+    /// The events as the table has them, numbered from those of `first` on.
+    pub(crate) fn committed(&self, first: &TimelineEvent) -> Vec<TimelineEvent> {
+        let metadata = self.metadata.iter().map(|metadata| metadata.clone().map(stored::json).unwrap_or_default());
+        let texts = self.event_type.iter().zip(&self.status).zip(&self.content).zip(metadata);
+        let mut events = Vec::with_capacity(self.content.len());
+        for (offset, (((event_type, status), content), metadata)) in (0..).zip(texts) {
+            events.push(TimelineEvent {
+                session_seq: first.session_seq + offset,
+                sequence_number: first.sequence_number.map(|number| number + offset),
+                event_type: event_type.clone().into(),
+                status: status.clone().into(),
+                content: content.clone(),
+                metadata,
+                ..first.clone()
+            });
+        }
+        events
     }
 }
 

@@ -5,3 +5,4 @@ pub(crate) mod number;
 pub mod words;
 pub(crate) mod entry;
 pub(crate) mod columns;
+pub(crate) mod stored;

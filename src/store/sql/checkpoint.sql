@@ -19,7 +19,7 @@ WITH turn AS (
       event_count = e.event_count + cardinality($4::text[]), entry_count = e.entry_count + cardinality($13::text[])
   FROM fence
   WHERE e.session_id = $1 AND e.execution_id = $2
-  RETURNING e.stage_no, e.event_count - cardinality($4::text[]) AS last_event,
+  RETURNING e.stage_no, e.agent, e.event_count - cardinality($4::text[]) AS last_event,
             e.entry_count - cardinality($13::text[]) AS last_entry
 ), events AS (
   INSERT INTO timeline_events (session_id, execution_id, created_at, session_seq, sequence_number, lease_epoch, stage_no,
@@ -54,4 +54,6 @@ WITH turn AS (
                     $44::text[])
        WITH ORDINALITY AS u(duration_ms, read_only, state, call_id, tool, arguments, result, error, n)
 )
-SELECT f.last_seq + 1 AS first_session_seq, f.updates FROM fence f, swap w
+SELECT f.last_seq + 1 AS first_session_seq, w.last_event + 1 AS first_event, w.agent,
+       (SELECT g.name FROM stages g WHERE g.session_id = $1 AND g.stage_no = w.stage_no) AS stage, f.updates
+FROM fence f, swap w

@@ -144,3 +144,7 @@ UNION ALL
 SELECT 'compared', session_id, NULL, NULL, CASE WHEN is_visible THEN jsonb_build_object(
          'updates', updates, 'firing', firing, 'resolved', resolved, 'severity', severity, 'status', status) END
 FROM compared WHERE NOT EXISTS (SELECT FROM joined)
+UNION ALL
+-- The alert needs a session of its own, and this statement may open none.
+SELECT 'undecided', alert_id, NULL, NULL, NULL FROM alert
+WHERE $15 IS NULL AND NOT EXISTS (SELECT FROM decided) AND NOT EXISTS (SELECT FROM target)

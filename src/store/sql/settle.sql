@@ -5,7 +5,7 @@ WITH session AS (
   RETURNING s.session_id
 ), alert AS (
   UPDATE alerts a SET settled_at = coalesce(a.settled_at, clock_timestamp()), raw = NULL,
-    headers = coalesce($2, a.headers), subject = coalesce($3, a.subject)
+    headers = $2, subject = $3
   WHERE a.alert_id = $1
     AND (a.place IN ('joined', 'ended', 'dead') OR a.place = 'opened' AND EXISTS (SELECT FROM session))
   RETURNING a.alert_id

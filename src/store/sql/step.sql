@@ -28,4 +28,6 @@ WITH fence AS (
   FROM fence, unnest($21::integer[], $22::text[], $23::text[]) AS u(stage_no, status, error)
   WHERE t.session_id = $3 AND t.stage_no = u.stage_no AND t.status = 'running'
 )
-SELECT last_seq + 1 AS first_session_seq FROM fence
+SELECT f.last_seq + 1 AS first_session_seq,
+       (SELECT t.name FROM stages t WHERE t.session_id = $3 AND t.stage_no = ($21)[1]) AS ended_stage
+FROM fence f

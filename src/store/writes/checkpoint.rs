@@ -10,11 +10,14 @@ use crate::engine::ports::{Appended, Checkpoint, Lease, StoreError};
 use crate::investigation::execution::entry::Entry;
 use crate::investigation::execution::event_refs::event_of_each_entry;
 
+use crate::investigation::ids::ExecutionId;
+use crate::investigation::timeline::TimelineEvent;
 use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Entries, Events, ModelCalls, ToolCalls};
-use crate::store::rows::{nul, number};
+use crate::store::rows::{nul, number, stored};
 use crate::store::schema::{alert_sessions, entries};
 use crate::store::statement::statement;
+use crate::store::tails::{Committed, Verdict};
 
 pub(crate) struct Append {
     lease: Lease,
@@ -34,7 +37,17 @@ pub(crate) struct Append {
     tools: ToolCalls,
 }
 
-statement!(Append, "checkpoint.sql", (Integer, Integer), [
+/// What the statement has drawn, and the names that the rows of its events refer to.
+#[derive(Queryable)]
+struct AppendedRow {
+    first_session_seq: i32,
+    first_event: i32,
+    agent: String,
+    stage: Option<String>,
+    updates: i32,
+}
+
+statement!(Append, "checkpoint.sql", (Integer, Integer, Text, Nullable<Text>, Integer), [
     SqlUuid: lease.session_id.0,
     SqlUuid: execution_id,
     Integer: number,
@@ -103,12 +116,13 @@ impl Append {
         })
     }
 
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<Appended, StoreError>> {
-        let row: Option<(i32, i32)> = self.get_result(connection).optional()?;
-        if let Some((first, updates)) = row {
-            let number = |event: &Option<i32>| event.map(|event| number::from_int(first + event - 1));
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<Appended> {
+        let appended: Option<AppendedRow> = self.get_result(connection).optional()?;
+        if let Some(row) = appended {
+            let number = |event: &Option<i32>| event.map(|event| number::from_int(row.first_session_seq + event - 1));
             let events = self.entries.event_no.iter().map(number).collect();
-            return Ok(Ok(Appended { events, updates: number::from_int(updates) }));
+            let outcome = Appended { events, updates: number::from_int(row.updates) };
+            return Ok(Ok(Committed { outcome, events: Some(self.committed_events(row)) }));
         }
         let written = verdict(connection, &self.lease, Some(self.execution_id), |fence| {
             if fence.checkpoint == Some(self.number) && fence.checkpoint_id == Some(self.id) {
@@ -118,9 +132,23 @@ impl Append {
             }
         })?;
         match written {
-            Ok(()) => self.read_back(connection).map(Ok),
+            Ok(()) => self.read_back(connection).map(|outcome| Ok(Committed { outcome, events: None })),
             Err(refused) => Ok(Err(refused)),
         }
+    }
+
+    /// The events of this checkpoint, as a read of the table would return them.
+    fn committed_events(&self, row: AppendedRow) -> Vec<TimelineEvent> {
+        let positive = |number: i32| (number > 0).then(|| number::from_int(number));
+        self.events.committed(&TimelineEvent {
+            execution_id: Some(ExecutionId(self.execution_id)),
+            sequence_number: Some(number::from_int(row.first_event)),
+            stage: row.stage,
+            agent: Some(row.agent),
+            iteration: positive(self.iteration),
+            attempt: positive(self.attempt),
+            ..stored::session_event(self.lease.session_id, row.first_session_seq, self.at)
+        })
     }
 
     /// Reads the event numbers that an earlier try has drawn, whose reply was lost.

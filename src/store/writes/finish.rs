@@ -6,13 +6,14 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde_json::json;
 
-use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StoreError};
-use crate::investigation::timeline::EventDraft;
+use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd};
+use crate::investigation::timeline::{EventDraft, TimelineEvent};
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::columns::Events;
-use crate::store::rows::{nul, number};
+use crate::store::rows::{nul, number, stored};
 use crate::store::statement::statement;
+use crate::store::tails::{Committed, Verdict};
 
 pub(crate) struct Finish {
     lease: Lease,
@@ -68,13 +69,18 @@ impl Finish {
         }
     }
 
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<()> {
         let first_seq: Option<i32> = self.get_result(connection).optional()?;
-        if first_seq.is_some() {
-            return Ok(Ok(()));
+        if let Some(first_seq) = first_seq {
+            return Ok(Ok(Committed { outcome: (), events: Some(self.committed_events(first_seq)) }));
         }
         let progress = |fence: &Fence| if fence.is_running() { Progress::Refused } else { Progress::Done };
-        verdict(connection, &self.lease, None, progress)
+        Ok(verdict(connection, &self.lease, None, progress)?.map(|()| Committed::default()))
+    }
+
+    /// The last events, as a read of the table would return them.
+    fn committed_events(&self, first_seq: i32) -> Vec<TimelineEvent> {
+        self.events.committed(&stored::session_event(self.lease.session_id, first_seq, self.at))
     }
 }
 

@@ -167,7 +167,16 @@ enum Written {
     Decided(Opened),
     /// The alert has to be compared with this; `None` if that is not readable yet.
     Compare(Option<KnownAlert>),
+    /// The alert needs a session of its own, which this statement may not open.
+    Undecided,
     Nothing,
+}
+
+/// What the statement led to, with all comparisons that it needed.
+enum Opening {
+    Decided(Opened),
+    /// The alert needs a session of its own.
+    Undecided,
 }
 
 /// What was decided before, by an earlier try of this statement or by a rival.
@@ -230,8 +239,10 @@ impl Open {
 
     /// Where the alert goes without a session of its own; `None` when it is still undecided.
     pub(crate) fn join(&self, connection: &mut PgConnection) -> QueryResult<Option<Opened>> {
-        if let Some(opened) = self.write(connection)? {
-            return Ok(Some(opened));
+        match self.write(connection)? {
+            Some(Opening::Decided(opened)) => return Ok(Some(opened)),
+            Some(Opening::Undecided) => return Ok(None),
+            None => {}
         }
         Ok(match self.read_disposition(connection)? {
             Some(DispositionRow { outcome: OpenOutcome::Undecided, .. }) => None,
@@ -244,7 +255,7 @@ impl Open {
     /// Decides where the alert goes. Sent again after a lost reply, it finds what it has decided.
     pub(crate) fn decide(&self, connection: &mut PgConnection) -> QueryResult<Opened> {
         for _ in 0..MAX_TRIES {
-            if let Some(opened) = self.write(connection)? {
+            if let Some(Opening::Decided(opened)) = self.write(connection)? {
                 return Ok(opened);
             }
             let Some(row) = self.read_disposition(connection)? else { return Ok(Opened::Raced) };
@@ -260,9 +271,10 @@ impl Open {
 
     /// `None` when nothing was decided. Each comparison may be outdated when it is written, by another alert that joins
     /// with something new.
-    fn write(&self, connection: &mut PgConnection) -> QueryResult<Option<Opened>> {
+    fn write(&self, connection: &mut PgConnection) -> QueryResult<Option<Opening>> {
         let mut known = match self.try_write(connection)? {
-            Written::Decided(opened) => return Ok(Some(opened)),
+            Written::Decided(opened) => return Ok(Some(Opening::Decided(opened))),
+            Written::Undecided => return Ok(Some(Opening::Undecided)),
             Written::Nothing => return Ok(None),
             Written::Compare(known) => known,
         };
@@ -272,12 +284,13 @@ impl Open {
                 compared.judgement = self.judge(known);
             }
             known = match compared.try_write(connection)? {
-                Written::Decided(opened) => return Ok(Some(opened)),
+                Written::Decided(opened) => return Ok(Some(Opening::Decided(opened))),
+                Written::Undecided => return Ok(Some(Opening::Undecided)),
                 Written::Nothing => return Ok(None),
                 Written::Compare(known) => known,
             };
         }
-        Ok(Some(Opened::Raced))
+        Ok(Some(Opening::Decided(Opened::Raced)))
     }
 
     fn judge(&self, known: &KnownAlert) -> Judgement {
@@ -304,6 +317,9 @@ impl Open {
         let Some(DecidedRow { outcome, session, remaining, previous, detail }) = row else {
             return Ok(Written::Nothing);
         };
+        if outcome == OpenOutcome::Undecided {
+            return Ok(Written::Undecided);
+        }
         if outcome == OpenOutcome::Compared {
             let known = detail.map(serde_json::from_value).transpose();
             return Ok(Written::Compare(known.map_err(|error| DeserializationError(error.into()))?));

@@ -1,18 +1,17 @@
 //! Settlement: reads whether an alert or session has ended and which dead letter is pending; records the settlement.
 
-use diesel::pg::PgConnection;
+use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{DeadLetter, DeadReason, RunStatus, SettlementStatus};
-use crate::investigation::ids::SessionId;
+use crate::engine::ports::{DeadLetter, DeadReason, EventIdentity, RunStatus, SettlementStatus, StoredMessage};
+use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::mask::Mask;
 
 use crate::store::rows::number;
 use crate::store::rows::words::DispositionKind;
-use crate::store::schema::alerts;
 use crate::store::statement::statement;
 
 pub(crate) struct ReadSettlementStatus {
@@ -22,7 +21,23 @@ pub(crate) struct ReadSettlementStatus {
 statement!(
     ReadSettlementStatus,
     "settlement_status.sql",
-    (Text, Nullable<Text>, Bool, Integer, Nullable<Text>, Text, Binary, Jsonb, Text, BigInt, Integer),
+    (
+        Text,
+        Nullable<Text>,
+        Bool,
+        Integer,
+        Nullable<Text>,
+        Text,
+        Binary,
+        Jsonb,
+        Text,
+        BigInt,
+        Integer,
+        Nullable<SqlUuid>,
+        Nullable<Integer>,
+        Nullable<Text>,
+        Nullable<Timestamptz>,
+    ),
     [SqlUuid: alert_id]
 );
 
@@ -39,6 +54,10 @@ pub(crate) struct SettlementRow {
     subject: String,
     stream_sequence: i64,
     deliveries: i32,
+    last_execution: Option<ExecutionId>,
+    last_number: Option<i32>,
+    last_type: Option<String>,
+    last_at: Option<DateTime<Utc>>,
 }
 
 impl SettlementRow {
@@ -47,6 +66,15 @@ impl SettlementRow {
             Some(status) => status != RunStatus::Running,
             None => self.disposition != DispositionKind::Undecided,
         };
+        let last_seq = number::from_int(self.last_seq);
+        let last_event = self.last_type.zip(self.last_at).map(|(event_type, created_at)| EventIdentity {
+            session_seq: last_seq,
+            execution_id: self.last_execution,
+            sequence_number: self.last_number.map(number::from_int),
+            event_type: event_type.into(),
+            created_at,
+        });
+        let message = StoredMessage { headers: self.headers.clone(), subject: self.subject.clone() };
         let owes = self.dead_reason.filter(|_| !self.settled).map(|reason| DeadLetter {
             alert_id,
             reason,
@@ -57,35 +85,28 @@ impl SettlementRow {
             stream_sequence: number::from_big(self.stream_sequence),
             deliveries: number::from_int(self.deliveries),
         });
-        SettlementStatus { over, settled: self.settled, last_seq: number::from_int(self.last_seq), owes }
+        SettlementStatus { over, settled: self.settled, last_seq, last_event, message, owes }
     }
 }
 
 pub(crate) struct Settle {
     session_id: Uuid,
-    headers: Option<Value>,
-    subject: Option<String>,
+    headers: Value,
+    subject: String,
 }
 
 statement!(Settle, "settle.sql", Bool, [
     SqlUuid: session_id,
-    Nullable<Jsonb>: headers,
-    Nullable<Text>: subject,
+    Jsonb: headers,
+    Text: subject,
 ]);
 
 impl Settle {
     /// Masks the headers and the subject. Before the settlement they are kept as received, because the job may have to
     /// be queued again.
-    pub(crate) fn masked(connection: &mut PgConnection, session: SessionId, mask: &Mask) -> QueryResult<Self> {
-        let of_alert = alerts::table.filter(alerts::alert_id.eq(session.0));
-        let message: Option<(Value, String)> =
-            of_alert.select((alerts::headers, alerts::subject)).first(connection).optional()?;
-        let (headers, subject) = message.unzip();
-        Ok(Self {
-            session_id: session.0,
-            headers: headers.map(|headers| mask.each_text(headers)),
-            subject: subject
-                .map(|subject| subject.split('.').map(|word| mask.apply(word)).collect::<Vec<_>>().join(".")),
-        })
+    pub(crate) fn masked(session: SessionId, message: StoredMessage, mask: &Mask) -> Self {
+        let StoredMessage { headers, subject } = message;
+        let subject = subject.split('.').map(|word| mask.apply(word)).collect::<Vec<_>>().join(".");
+        Self { session_id: session.0, headers: mask.each_text(headers), subject }
     }
 }

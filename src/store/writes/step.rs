@@ -5,13 +5,14 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 
-use crate::engine::ports::{Lease, SessionStep, StageChange, StoreError};
-use crate::investigation::timeline::{EventDraft, EventType};
+use crate::engine::ports::{Lease, SessionStep, StageChange};
+use crate::investigation::timeline::{EventDraft, EventType, TimelineEvent};
 
 use crate::store::fence::{Progress, verdict};
 use crate::store::rows::columns::{Changes, Events};
-use crate::store::rows::number;
+use crate::store::rows::{number, stored};
 use crate::store::statement::statement;
+use crate::store::tails::{Committed, Verdict};
 
 pub(crate) struct Step {
     lease: Lease,
@@ -23,7 +24,7 @@ pub(crate) struct Step {
     changes: Changes,
 }
 
-statement!(Step, "step.sql", Integer, [
+statement!(Step, "step.sql", (Integer, Nullable<Text>), [
     Integer: number,
     Array<Text>: events.event_type,
     SqlUuid: lease.session_id.0,
@@ -68,13 +69,26 @@ impl Step {
         }
     }
 
-    pub(crate) fn write(&self, connection: &mut PgConnection) -> QueryResult<Result<(), StoreError>> {
-        let first_seq: Option<i32> = self.get_result(connection).optional()?;
-        if first_seq.is_some() {
-            return Ok(Ok(()));
+    pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<()> {
+        let stepped: Option<(i32, Option<String>)> = self.get_result(connection).optional()?;
+        if let Some((first_seq, ended_stage)) = stepped {
+            return Ok(Ok(Committed { outcome: (), events: Some(self.committed_events(first_seq, ended_stage)) }));
         }
-        verdict(connection, &self.lease, None, |fence| {
+        let written = verdict(connection, &self.lease, None, |fence| {
             if fence.step == self.number { Progress::Done } else { Progress::of(self.number, fence.step) }
-        })
+        })?;
+        Ok(written.map(|()| Committed::default()))
+    }
+
+    /// The events of this step, as a read of the table would return them.
+    fn committed_events(&self, first_seq: i32, ended_stage: Option<String>) -> Vec<TimelineEvent> {
+        let stage = self.changes.stages.name.first().cloned().or(ended_stage);
+        let first = stored::session_event(self.lease.session_id, first_seq, self.at);
+        let first = TimelineEvent { stage, ..first };
+        let named = |(event, stage): (TimelineEvent, &Option<i32>)| match stage {
+            Some(_) => event,
+            None => TimelineEvent { stage: None, ..event },
+        };
+        self.events.committed(&first).into_iter().zip(&self.event_stage).map(named).collect()
     }
 }

@@ -3,6 +3,7 @@
 mod protocol;
 pub(crate) mod checkpoints;
 pub(crate) mod chaos;
+mod cost;
 mod load;
 mod deaths;
 mod sizing;

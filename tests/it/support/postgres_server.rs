@@ -82,6 +82,11 @@ impl PostgresServer {
         self.process.as_ref().expect("the server runs").id()
     }
 
+    /// What the server has logged since its start.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).expect("the log of the server")
+    }
+
     /// Admits every role but the superuser only over TLS and with a password.
     pub(crate) async fn require_tls(&self, pair: &Pair) {
         for (from, name) in [(&pair.certificate, "server.crt"), (&pair.key, "server.key")] {

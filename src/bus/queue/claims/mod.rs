@@ -28,7 +28,7 @@ pub(super) use job::{belongs_to, derived_id};
 pub use settings::{ClaimSettings, Flow};
 
 /// The capacity of the channel for jobs. Each job holds a slot, so this bounds the slots.
-const MAX_JOBS: usize = 4096;
+const MAX_JOBS: usize = 20_000;
 const MAX_EXPIRES: Duration = Duration::from_secs(10);
 
 /// A running claim loop.

@@ -233,7 +233,7 @@ impl Reporter {
         Workers {
             count: self.workers.len(),
             slots: self.statuses().map(|worker| u64::from(worker.slots)).sum(),
-            busy: self.statuses().map(|worker| worker.sessions.len()).sum(),
+            busy: self.statuses().map(WorkerStatus::running).sum(),
             paused: self.statuses().filter(|worker| worker.state == "paused").count(),
         }
     }

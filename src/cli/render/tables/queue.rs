@@ -81,7 +81,7 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
         [
             Cell::new(&worker.name, style),
             Cell::new(&worker.slots.to_string(), style),
-            Cell::new(&worker.sessions.len().to_string(), style),
+            Cell::new(&worker.running().to_string(), style),
             Cell::new(&state, style).painted(paint),
         ]
     });

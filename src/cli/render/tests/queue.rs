@@ -33,6 +33,7 @@ fn worker(name: &str, state: &str, unavailable: &[&str]) -> WorkerStatus {
         version: "0.1.0".to_owned(),
         slots: 4,
         sessions: vec![SessionId(Uuid::nil())],
+        busy: 1,
         state: state.to_owned(),
         unavailable: unavailable.iter().map(|service| (*service).to_owned()).collect(),
         state_ms: 12_345,

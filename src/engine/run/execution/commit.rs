@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Execution, now};
-use crate::engine::ports::{Appended, Checkpoint, Feed, Journal, RunStatus, StoreError};
+use crate::engine::ports::{Appended, Checkpoint, ExecutionRecord, Feed, Journal, RunStatus, StoreError};
 use crate::engine::run::control::{Interrupted, ReleaseReason, STORE_BOUND};
 use crate::engine::run::instruments;
 use crate::engine::run::performed::Performed;
@@ -53,7 +53,13 @@ impl<W: World> Execution<W> {
         metrics::histogram!("tarsy_checkpoint_duration_seconds").record(began.elapsed().as_secs_f64());
         self.control.progressed();
         self.control.has_updates(updates);
-        self.checkpoint = checkpoint.number;
+        self.record = ExecutionRecord {
+            checkpoint: checkpoint.number,
+            status: checkpoint.status,
+            analysis: checkpoint.entries.iter().rev().find_map(Entry::analysis).map(str::to_owned),
+            error: checkpoint.error.clone(),
+            ..self.record
+        };
         self.attempts.record(checkpoint.iteration, checkpoint.attempt);
         let has_events = !checkpoint.events.is_empty();
         let ends = checkpoint.entries.iter().any(|entry| matches!(entry, Entry::Ended { .. }));
@@ -65,7 +71,7 @@ impl<W: World> Execution<W> {
             instruments::execution_ended(&self.state);
         }
         if has_events {
-            self.ports.feed.notify(self.lease.session_id);
+            self.ports.feed.committed(self.lease.session_id);
         }
         Ok(())
     }
@@ -88,7 +94,7 @@ impl<W: World> Execution<W> {
         let (status, error) = status_after(&entries);
         Checkpoint {
             execution_id: self.id,
-            number: self.checkpoint + 1,
+            number: self.record.checkpoint + 1,
             id: Uuid::new_v4(),
             iteration,
             attempt,

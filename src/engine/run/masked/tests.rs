@@ -110,7 +110,7 @@ impl Play {
 
     async fn run(&self) {
         let lease = Lease { session_id: self.scene.session, epoch: self.scene.disk().epoch, token: Uuid::nil() };
-        LeasedSession { ports: self.ports.clone(), lease, control: control() }.run().await.unwrap();
+        LeasedSession { ports: self.ports.clone(), lease, control: control(), opened: None }.run().await.unwrap();
     }
 
     fn sent(&self) -> Vec<String> {

@@ -177,7 +177,7 @@ async fn a_read_only_call_without_an_answer_is_sent_once_more() {
 #[tokio::test]
 async fn a_superseded_worker_ends_without_a_write() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![]);
-    let stale = LeasedSession { ports: scene.ports.clone(), lease: scene.lease(), control: control() };
+    let stale = LeasedSession { ports: scene.ports.clone(), lease: scene.lease(), control: control(), opened: None };
     scene.disk().epoch = 2;
     assert_eq!(stale.run().await, Err(Interrupted::LeaseLost));
     assert_eq!(scene.disk().writes, 0);

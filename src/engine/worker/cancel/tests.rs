@@ -75,8 +75,8 @@ async fn a_request_for_a_running_session_stops_it_and_is_written_into_the_store(
 
 #[tokio::test(start_paused = true)]
 async fn a_request_for_a_session_of_no_worker_is_written_unless_the_session_is_over() {
-    const RUNNING: SettlementStatus = SettlementStatus { over: false, settled: false, last_seq: 3, owes: None };
-    for (standing, asked) in [(RUNNING, words(&["cancel 99"])), (SETTLED, words(&[]))] {
+    let running = SettlementStatus { over: false, ..SETTLED };
+    for (standing, asked) in [(running, words(&["cancel 99"])), (SETTLED, words(&[]))] {
         let scenario = Scenario::begin_with(BrokerAnswers::Ok, standing);
         *lock(&scenario.harness.sessions.cancel_outcome) = CancelOutcome::Cancelled;
         scenario.emit(CancelNotice::Requested(SessionId(uuid::Uuid::from_u128(99)))).await;

@@ -12,6 +12,7 @@ mod claims;
 mod connection;
 mod dead_letters;
 mod feed;
+mod feed_tail;
 mod follow;
 mod follow_all;
 mod logins;

@@ -17,6 +17,7 @@ fn status(name: &str, slots: u32) -> WorkerStatus {
         version: "1.2.3".into(),
         slots,
         sessions: vec![new_session(), new_session()],
+        busy: 2,
         state: "claiming".into(),
         unavailable: vec![],
         state_ms: 0,

@@ -1,11 +1,12 @@
 //! An outbox in memory, for the tests of feed and followers, and builders of events.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tarsy::bus::timeline_subject;
-use tarsy::engine::ports::{EventKey, Outbox, StoreError};
+use tarsy::engine::ports::{EventKey, Outbox, StoreError, Tail};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventStatus, EventType, TimelineEvent};
 use tokio::sync::watch;
@@ -15,16 +16,39 @@ use uuid::Uuid;
 pub(super) struct Table {
     rows: Mutex<Vec<TimelineEvent>>,
     last_read: watch::Sender<u32>,
+    tail: Arc<Tail>,
+    reads: AtomicUsize,
 }
 
 impl Table {
     pub(super) fn new(events: Vec<TimelineEvent>) -> Self {
-        Self { rows: Mutex::new(events), last_read: watch::Sender::default() }
+        Self {
+            rows: Mutex::new(events),
+            last_read: watch::Sender::default(),
+            tail: Arc::default(),
+            reads: AtomicUsize::default(),
+        }
     }
 
     /// The number after which the last read began.
     pub(super) fn last_read(&self) -> watch::Receiver<u32> {
         self.last_read.subscribe()
+    }
+
+    /// How often the table was read.
+    pub(super) fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    /// Puts other rows into the table, as a failover without its last commits does.
+    pub(super) fn replace(&self, events: Vec<TimelineEvent>) {
+        *self.rows.lock().unwrap() = events;
+    }
+
+    /// Adds an event, as a process that commits it does.
+    pub(super) fn commit(&self, event: TimelineEvent) {
+        self.add(event.clone());
+        self.tail.push(vec![event]);
     }
 
     pub(super) fn add(&self, event: TimelineEvent) {
@@ -35,9 +59,14 @@ impl Table {
 impl Outbox for Table {
     async fn events(&self, session: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, StoreError> {
         self.last_read.send_replace(after);
+        self.reads.fetch_add(1, Ordering::Relaxed);
         let rows = self.rows.lock().unwrap();
         let rows = rows.iter().filter(|row| row.session_id == session && row.session_seq > after);
         Ok(rows.take(limit as usize).cloned().collect())
+    }
+
+    fn tail(&self, _session: SessionId) -> Arc<Tail> {
+        Arc::clone(&self.tail)
     }
 
     async fn event_key(&self) -> Result<EventKey, StoreError> {

@@ -8,7 +8,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use tarsy::engine::ports::{
     Checkpoint, Claim, ClaimRequest, Claimed, Disposition, ExecutionBegin, Journal, Lease, ModelCallRecord,
-    OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, StageChange,
+    OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, StageChange, StoreError,
     ToolCallRecord, ToolCallState,
 };
 use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
@@ -159,6 +159,12 @@ pub(crate) async fn investigated(store: &Store, fingerprint: &str, severity: Sev
     let Ok(Opened::Session(claimed)) = store.open(request).await else { panic!("not opened") };
     store.finish(claimed.lease, end).await.unwrap();
     id
+}
+
+/// Settles a session or alert, as the settler does.
+pub(crate) async fn settled(store: &Store, id: SessionId) -> Result<(), StoreError> {
+    let message = store.standing(id).await?.message;
+    store.settled(id, message).await
 }
 
 /// Returns once a statement of this application waits for a row.

@@ -16,7 +16,8 @@ use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{SessionFilter, Store};
 
 use super::fixture::{
-    alert, checkpoint, completed, investigated, new_id, open_request, received, revert_through, running_session, steal,
+    alert, checkpoint, completed, investigated, new_id, open_request, received, revert_through, running_session,
+    settled, steal,
 };
 use crate::support::postgres::TestDatabase;
 
@@ -83,7 +84,7 @@ async fn a_question_is_cancelled_swept_ended_and_settled_like_any_session() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let root = investigated(&store, "fp", alert("fp").severity, completed()).await;
-    store.settled(root).await.unwrap();
+    settled(&store, root).await.unwrap();
     let lease = ask(&store, root, "why?").await.lease;
     let id = lease.session_id;
     assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Requested));
@@ -94,9 +95,10 @@ async fn a_question_is_cancelled_swept_ended_and_settled_like_any_session() {
     let swept = store.sweep(sweep).await.unwrap();
     assert!(matches!(swept.as_slice(), [Swept::Overdue(found)] if *found == id), "{swept:?}");
     store.finish(lease, answer("because")).await.unwrap();
-    let standing = SettlementStatus { over: true, settled: false, last_seq: 3, owes: None };
-    assert_eq!(store.standing(id).await.unwrap(), standing);
-    store.settled(id).await.unwrap();
+    let standing = store.standing(id).await.unwrap();
+    let expected = SettlementStatus { over: true, settled: false, last_seq: 3, owes: None, ..standing.clone() };
+    assert_eq!(standing, expected);
+    settled(&store, id).await.unwrap();
     assert!(database.holds(&format!("SELECT raw IS NULL FROM alerts WHERE alert_id = '{id}'")));
     let listed = store.list_sessions(SessionFilter { limit: 10, ..SessionFilter::default() }).await.unwrap();
     let parents: Vec<_> = listed.iter().map(|line| (line.session_id, line.parent_id)).collect();

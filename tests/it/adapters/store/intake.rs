@@ -3,14 +3,14 @@
 use serde_json::json;
 use tarsy::engine::ports::{
     DeadLetter, DeadReason, Disposition, Journal, OpenRequest, Opened, Outbox, Refusal, Sessions, SettlementStatus,
-    StoreError,
+    StoreError, StoredMessage,
 };
 use tarsy::investigation::alert::{Alert, AlertStatus};
 use tarsy::investigation::alert_update::Change;
 use tarsy::investigation::timeline::TimelineEvent;
 use tarsy::store::{CancelAnswer, IdMatch, SessionFilter};
 
-use super::fixture::{alert, completed, new_id, open_request, open_session, received};
+use super::fixture::{alert, completed, new_id, open_request, open_session, received, settled};
 use crate::support::postgres::TestDatabase;
 
 fn summaries(events: &[TimelineEvent]) -> Vec<(u32, &str, serde_json::Value)> {
@@ -79,7 +79,7 @@ async fn an_alert_of_the_same_fingerprint_joins_the_open_session() {
     let own = store.events(late, 0, 10).await.unwrap();
     assert_eq!(summaries(&own), [(1, "joined", json!({"joined_session_id": open, "fingerprint": "fp"}))]);
     let status = store.standing(late).await.unwrap();
-    assert_eq!(status, SettlementStatus { over: true, settled: false, last_seq: 1, owes: None });
+    assert_eq!(status, SettlementStatus { over: true, settled: false, last_seq: 1, owes: None, ..status.clone() });
     assert_eq!(store.request_cancel(late).await.unwrap(), CancelAnswer::Joined(open));
 }
 
@@ -162,7 +162,7 @@ async fn an_alert_that_was_given_up_has_a_pending_dead_letter_until_settled() {
     let store = database.store();
     let id = new_id();
     store.receive(received(id, b"\xff\0")).await.unwrap();
-    assert!(matches!(store.settled(id).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(settled(&store, id).await, Err(StoreError::Conflict(_))));
     store.give_up(id, refusal(DeadReason::Undecodable)).await.unwrap();
     store.give_up(id, refusal(DeadReason::Undecodable)).await.unwrap();
     assert_eq!(store.receive(received(id, b"\xff\0")).await, Ok(Disposition::Dead(DeadReason::Undecodable)));
@@ -177,14 +177,22 @@ async fn an_alert_that_was_given_up_has_a_pending_dead_letter_until_settled() {
         deliveries: 2,
     };
     let status = store.standing(id).await.unwrap();
-    assert_eq!(status, SettlementStatus { over: true, settled: false, last_seq: 1, owes: Some(owed) });
+    let expected = SettlementStatus {
+        over: true,
+        settled: false,
+        last_seq: 1,
+        last_event: None,
+        message: StoredMessage { headers: owed.headers.clone(), subject: owed.subject.clone() },
+        owes: Some(owed),
+    };
+    assert_eq!(status, expected);
     let events = store.events(id, 0, 10).await.unwrap();
     assert_eq!(summaries(&events), [(1, "session_failed", json!({"dead_letter": "undecodable"}))]);
 
-    store.settled(id).await.unwrap();
-    store.settled(id).await.unwrap();
+    settled(&store, id).await.unwrap();
+    settled(&store, id).await.unwrap();
     let status = store.standing(id).await.unwrap();
-    assert_eq!(status, SettlementStatus { over: true, settled: true, last_seq: 1, owes: None });
+    assert_eq!(status, SettlementStatus { over: true, settled: true, last_seq: 1, owes: None, ..status.clone() });
     assert!(database.holds("SELECT raw IS NULL AND settled_at IS NOT NULL FROM alerts"));
 }
 

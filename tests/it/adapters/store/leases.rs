@@ -8,8 +8,8 @@ use diesel::connection::SimpleConnection;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::json;
 use tarsy::engine::ports::{
-    Claim, ClaimRequest, DeadReason, Journal, Lease, OpenRequest, Opened, Outbox, Renewal, RunStatus, SessionEnd,
-    SessionStep, Sessions, SettlementStatus, StageChange, StageEnd, StoreError,
+    Claim, ClaimRequest, DeadReason, EventIdentity, Journal, Lease, OpenRequest, Opened, Outbox, Renewal, RunStatus,
+    SessionEnd, SessionStep, Sessions, SettlementStatus, StageChange, StageEnd, StoreError,
 };
 use tarsy::investigation::trace_context::TraceContext;
 use tarsy::store::CancelAnswer;
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::fixture::{
     LEASE, checkpoint, claim_request, completed, new_id, now, open_request, open_session, received, running_session,
-    steal,
+    settled, steal,
 };
 use crate::support::postgres::TestDatabase;
 
@@ -42,7 +42,7 @@ async fn a_claim_takes_only_a_session_whose_lease_has_expired() {
 
     store.finish(second.lease, completed()).await.unwrap();
     assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Ended { settled: false }));
-    store.settled(id).await.unwrap();
+    settled(&store, id).await.unwrap();
     assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Ended { settled: true }));
 }
 
@@ -265,16 +265,17 @@ async fn the_end_of_a_session_is_its_last_event_and_ends_its_executions() {
     assert_eq!(record.stages[0].status, RunStatus::Failed);
     assert!(record.stages[0].executions.iter().all(|e| e.status == RunStatus::Failed));
 
-    let SettlementStatus { over, settled, last_seq, owes } = store.standing(id).await.unwrap();
-    let owes = owes.unwrap();
-    assert_eq!((over, settled, last_seq), (true, false, 5));
+    let standing = store.standing(id).await.unwrap();
+    let owes = standing.owes.unwrap();
+    assert_eq!((standing.over, standing.settled, standing.last_seq), (true, false, 5));
+    let last = events.last().map(EventIdentity::of);
+    assert_eq!(standing.last_event, last);
     assert_eq!((owes.reason, owes.detail.as_str()), (DeadReason::AttemptsExhausted, "too many deaths"));
     assert_eq!(owes.body, id.to_string().into_bytes());
-    store.settled(id).await.unwrap();
-    assert_eq!(
-        store.standing(id).await.unwrap(),
-        SettlementStatus { over: true, settled: true, last_seq: 5, owes: None }
-    );
+    settled(&store, id).await.unwrap();
+    let standing = store.standing(id).await.unwrap();
+    let expected = SettlementStatus { over: true, settled: true, last_seq: 5, owes: None, ..standing.clone() };
+    assert_eq!(standing, expected);
     assert!(database.holds("SELECT raw IS NULL FROM alerts"));
 }
 

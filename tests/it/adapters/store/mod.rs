@@ -13,5 +13,6 @@ mod races;
 mod resolve;
 mod results;
 mod sweeps;
+mod tails;
 mod values;
 mod writes;

@@ -16,7 +16,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::fixture::{completed, investigated, new_id, open_request, open_session, received};
+use super::fixture::{completed, investigated, new_id, open_request, open_session, received, settled};
 use crate::support::postgres::TestDatabase;
 
 const SWEEP: Sweep = Sweep { interval: Duration::from_secs(15), min_age: Duration::from_secs(60), limit: 100 };
@@ -156,11 +156,11 @@ async fn an_ended_alert_or_session_is_found_until_it_is_settled() {
     assert_eq!(sweep(&store).await, all);
     assert_eq!(sweep(&store).await, []);
     for id in [over, given_up, joined] {
-        store.settled(id).await.unwrap();
+        settled(&store, id).await.unwrap();
     }
     age(&database, 15);
     assert_eq!(sweep(&store).await, [Swept::Unsettled(covered)]);
-    store.settled(covered).await.unwrap();
+    settled(&store, covered).await.unwrap();
     age(&database, 600);
     // Its raw body is kept while other alerts are settled.
     assert_eq!(sweep(&store).await, [open_alert(open, Some(open.to_string().as_bytes()))]);

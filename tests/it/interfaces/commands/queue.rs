@@ -29,6 +29,7 @@ async fn announce_as(system: &TestSystem, state: &str, unavailable: &[&str]) {
         version: "0".to_owned(),
         slots: 4,
         sessions: [(); 4].map(|()| id()).to_vec(),
+        busy: 4,
         state: state.to_owned(),
         unavailable: unavailable.iter().map(|service| (*service).to_owned()).collect(),
         state_ms: 12_000,

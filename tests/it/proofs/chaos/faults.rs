@@ -14,11 +14,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::link::Mode;
 use super::load::TestBed;
 use super::observer::{SessionProgress, Snapshot};
 use super::plan::{Fault, Planned, Server, Stream};
 use super::print_progress;
+use crate::support::link::Mode;
 
 const RECOVERY_WITHIN: Duration = Duration::from_secs(60);
 

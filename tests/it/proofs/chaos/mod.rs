@@ -9,7 +9,6 @@ mod checker;
 mod facts;
 mod faults;
 mod history;
-pub(crate) mod link;
 mod load;
 mod observer;
 mod plan;

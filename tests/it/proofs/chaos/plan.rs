@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::link::Mode;
 use super::system::LEASE;
+use crate::support::link::Mode;
 
 /// Interval between the beginnings of two faults, in milliseconds.
 const BETWEEN_MS: std::ops::Range<u64> = 700..3200;

@@ -8,10 +8,10 @@ use chrono::Utc;
 use rustix::process::Signal;
 use tokio::sync::Mutex;
 
-use super::link::Link;
 use super::script::{self, DEADLY_GATE};
 use super::worker::{Ledger, Spec, Worker};
 use crate::support::gates::Gatekeeper;
+use crate::support::link::{Link, Mode};
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::{PostgresServer, free_port};
@@ -175,13 +175,13 @@ impl System {
     /// Removes the fault of every link.
     pub(super) fn mend(&self) {
         for worker in &self.workers {
-            use super::link::Mode::Open;
             use super::plan::Server::{Broker, Database, LlmService};
+            use crate::support::link::Mode::Open;
             for server in [Broker, Database, LlmService] {
                 worker.link(server).set(Open);
             }
         }
-        self.watch_link.set(super::link::Mode::Open);
+        self.watch_link.set(Mode::Open);
     }
 }
 

@@ -8,10 +8,10 @@ use rustix::process::{Signal, kill_process};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::link::Link;
 use super::plan::Server;
 use crate::faults::poison::aborting_worker;
 use crate::support::http;
+use crate::support::link::Link;
 use crate::support::process::{Tarsy, children_of};
 
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, SessionFilter, Store, migrate};
 use tokio::task::JoinSet;
 
-use crate::adapters::store::fixture::{checkpoint, completed, new_id, open_session, running_session};
+use crate::adapters::store::fixture::{checkpoint, completed, new_id, open_session, running_session, settled};
 use crate::support::figures::{Figures, from_env};
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::PostgresServer;
@@ -115,7 +115,7 @@ impl Scale {
             let id = new_id();
             let opened = timed(&mut open, open_session(&self.store, id, &format!("fp-{round}"))).await;
             self.store.finish(opened.lease, completed()).await.unwrap();
-            self.store.settled(id).await.unwrap();
+            settled(&self.store, id).await.unwrap();
             timed(&mut sweep, self.store.sweep(sweeping)).await.unwrap();
         }
         for (name, figures) in [

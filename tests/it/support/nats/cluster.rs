@@ -8,8 +8,8 @@ use async_nats::jetstream::{self, Context};
 use rustix::process::Signal;
 
 use super::NatsServer;
-use crate::proofs::chaos::link::{Link, Mode};
 use crate::support::http;
+use crate::support::link::{Link, Mode};
 use crate::support::postgres_server::free_port;
 use crate::support::wait::eventually_within;
 

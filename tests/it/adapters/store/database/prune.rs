@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::adapters::store::fixture::{
     LEASE, checkpoint, completed, investigated, new_id, now, open_request, open_session, prompt, received,
-    running_session,
+    running_session, settled,
 };
 use crate::support::postgres::TestDatabase;
 
@@ -58,7 +58,7 @@ async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId
     store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
     store.append(lease, prompt(executions[1], 1, "look")).await.unwrap();
     store.finish(lease, completed()).await.unwrap();
-    store.settled(lease.session_id).await.unwrap();
+    settled(&store, lease.session_id).await.unwrap();
     database.execute(&format!(
         "INSERT INTO session_recoveries (session_id, recovery_id, created_at, recovery_no, restored, calls) \
          VALUES ('{}', gen_random_uuid(), now(), 1, 0, '[]')",
@@ -155,14 +155,14 @@ async fn running_unsettled_and_still_referenced_rows_are_kept() {
         panic!("not opened")
     };
     store.finish(claimed.lease, completed()).await.unwrap();
-    store.settled(question).await.unwrap();
+    settled(&store, question).await.unwrap();
     let answering = investigated(&store, "fp-answering", Severity::High, completed()).await;
-    store.settled(answering).await.unwrap();
+    settled(&store, answering).await.unwrap();
     let (joined, dead, undecided) = (new_id(), new_id(), new_id());
     store.receive(received(joined, b"again")).await.unwrap();
     let request = OpenRequest { cooldown: DAY, ..open_request(joined, "fp-answering") };
     assert_eq!(store.open(request).await, Ok(Opened::CoveredByCooldown(answering)));
-    store.settled(joined).await.unwrap();
+    settled(&store, joined).await.unwrap();
     store.receive(received(dead, b"\xff")).await.unwrap();
     store.give_up(dead, Refusal { reason: DeadReason::Undecodable, detail: "no text".into() }).await.unwrap();
     store.receive(received(undecided, b"x")).await.unwrap();
@@ -175,7 +175,7 @@ async fn running_unsettled_and_still_referenced_rows_are_kept() {
     assert_eq!(rows(&database), before);
 
     // Now the dead letter is stored, and the question and the joined alert are old enough.
-    store.settled(dead).await.unwrap();
+    settled(&store, dead).await.unwrap();
     age(&database, &[question, joined, dead], 400);
     let counted = store.preview_prune(retention).await.unwrap();
     assert_eq!((counted.rows["alert_sessions"], counted.rows["alerts"]), (3, 5));
@@ -252,7 +252,7 @@ async fn a_session_that_covers_later_alerts_is_kept_during_the_cooldown() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let over = investigated(&store, "fp", Severity::High, completed()).await;
-    store.settled(over).await.unwrap();
+    settled(&store, over).await.unwrap();
     age(&database, &[over], 5);
     let cooldown = DAY * 7;
     assert_eq!(prune(&store, Retention::of_all(DAY).beyond(cooldown)).await, Pruned::default());

@@ -6,7 +6,9 @@ use diesel::prelude::*;
 use tarsy::engine::ports::{Journal, PRUNED_TABLES, Sessions};
 use tarsy::store::{ConnectOptions, Error, Schema, Store, check_for_worker};
 
-use crate::adapters::store::fixture::{LEASE, checkpoint, claim_request, completed, new_id, received, running_session};
+use crate::adapters::store::fixture::{
+    LEASE, checkpoint, claim_request, completed, new_id, received, running_session, settled,
+};
 use crate::support::postgres::TestDatabase;
 
 /// A role that may log in and use the schema; dropping the value drops the role.
@@ -53,7 +55,7 @@ async fn a_role_without_create_privilege_runs_whole_investigations() {
     store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
     store.renew(vec![lease], LEASE).await.unwrap();
     store.finish(lease, completed()).await.unwrap();
-    store.settled(lease.session_id).await.unwrap();
+    settled(&store, lease.session_id).await.unwrap();
     store.claim(lease.session_id, claim_request("w2")).await.unwrap();
     store.receive(received(new_id(), b"one")).await.unwrap();
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::{STREAMS, THREE_COPIES, TIMEOUT, assert_whole, doctor, ended, publish_paced, system_on, worker_on};
-use crate::proofs::chaos::link::Mode;
 use crate::support::http;
+use crate::support::link::Mode;
 use crate::support::nats::NatsCluster;
 use crate::support::nats::cluster::SERVERS;
 use crate::support::process::Tarsy;

@@ -1,0 +1,144 @@
+//! The servers of a measurement, its workers, and the readings of their processor time.
+
+use std::time::{Duration, Instant};
+
+use async_nats::HeaderMap;
+use futures_util::{StreamExt as _, stream};
+use uuid::Uuid;
+
+use crate::meter::own_processor_time;
+use crate::support::postgres::TestDatabase;
+use crate::support::postgres_server::PostgresServer;
+use crate::support::process::Tarsy;
+use crate::support::system::{Setup, TestSystem};
+use crate::support::wait::eventually_within;
+
+/// This word in an alert selects the recording.
+const MARK: &str = "MeasuredDrill";
+const PUBLISHED_AT_ONCE: usize = 256;
+const WITHIN: Duration = Duration::from_secs(300);
+const LEASE: Duration = Duration::from_secs(30);
+
+/// NATS, Postgres and an LLM service, with as many workers as are measured.
+pub(crate) struct Rig {
+    pub(crate) system: TestSystem,
+    pub(crate) postgres: PostgresServer,
+}
+
+/// What the investigations of a measurement need.
+pub(crate) struct Recording {
+    /// Model calls; all but the last one call a read-only tool.
+    pub(crate) iterations: usize,
+    /// The time of each model call.
+    pub(crate) wait: Duration,
+}
+
+/// Three iterations with two tool calls, without a delay of the model.
+pub(crate) const AT_ONCE: Recording = Recording { iterations: 3, wait: Duration::ZERO };
+
+impl Recording {
+    fn transcript(&self) -> String {
+        let wait = self.wait.as_millis();
+        let mut text = format!("name: measured\nmatch: {MARK}\nprovider_state: true\nanswers:\n");
+        for step in 1..self.iterations {
+            let pod = "namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p";
+            text.push_str(&format!(
+                "  - chunks: [{{wait: {wait}ms}}, {{call: {{tool: drill.describe_pod, arguments: {{{pod}, step: {step}}}}}}}]\n"
+            ));
+        }
+        text.push_str(&format!("  - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill. The end.\"}}]\n"));
+        text
+    }
+}
+
+impl Rig {
+    /// Starts everything except workers. Postgres has these settings beside `fsync=off`.
+    pub(crate) async fn start(recording: &Recording, settings: &[&str]) -> Self {
+        let settings = [&["fsync=off", "max_connections=200"], settings].concat();
+        let postgres = PostgresServer::start_with(&settings).await;
+        let database = Some(TestDatabase::empty_on(postgres.url()));
+        let transcript = Some(recording.transcript());
+        let system = TestSystem::start_with(Setup { lease: LEASE, transcript, database, ..Setup::default() }).await;
+        Self { system, postgres }
+    }
+
+    /// Starts a worker with this many slots; returns it with the time that it needed to be ready.
+    pub(crate) async fn worker(&self, name: &str, slots: u32) -> (Tarsy, Duration) {
+        let config = std::fs::read_to_string(self.system.file("tarsy.yaml")).unwrap();
+        let lines = config.lines().map(|line| match line.trim_start().starts_with("slots:") {
+            true => format!("  slots: {slots}\n"),
+            false => format!("{line}\n"),
+        });
+        std::fs::write(self.system.file("tarsy.yaml"), lines.collect::<String>()).unwrap();
+        let began = Instant::now();
+        let (worker, _) = self.system.worker(name).await;
+        let took = began.elapsed();
+        worker.logged("claiming started").await;
+        (worker, took)
+    }
+
+    /// Publishes this many different alerts.
+    pub(crate) async fn publish(&self, count: usize) {
+        let jetstream = self.system.jetstream().await;
+        let publishing = stream::iter(0..count).map(|_| async {
+            let mut headers = HeaderMap::new();
+            headers.insert("Tarsy-Session-Id", Uuid::now_v7().to_string());
+            let body = format!("{MARK}: something is wrong, {}", Uuid::now_v7());
+            jetstream.publish_with_headers("tarsy.alerts.normal", headers, body.into()).await.unwrap().await.unwrap();
+        });
+        publishing.buffer_unordered(PUBLISHED_AT_ONCE).collect::<Vec<_>>().await;
+    }
+
+    /// Returns when this many sessions are settled.
+    pub(crate) async fn settled(&self, count: usize) {
+        let sql = format!("SELECT count(*) >= {count} FROM alert_sessions WHERE settled_at IS NOT NULL");
+        eventually_within(WITHIN, "the sessions are settled", async || self.system.database.holds(&sql)).await;
+        let failed = "SELECT count(*) FROM alert_sessions WHERE status NOT IN ('completed', 'running')";
+        assert_eq!(self.system.database.number(failed), 0, "every session completes");
+    }
+
+    pub(crate) fn sessions(&self) -> usize {
+        usize::try_from(self.system.database.number("SELECT count(*) FROM alert_sessions")).unwrap()
+    }
+
+    /// Runs this many investigations and waits for their settlement.
+    pub(crate) async fn investigate(&self, count: usize) {
+        let before = self.sessions();
+        self.publish(count).await;
+        self.settled(before + count).await;
+    }
+
+    /// The processor time of each process so far.
+    pub(crate) fn processors(&self, workers: &[&Tarsy]) -> Processors {
+        Processors {
+            postgres: crate::meter::processor_time(self.postgres.pid()),
+            workers: workers.iter().map(|worker| own_processor_time(worker.pid())).sum(),
+            nats: own_processor_time(self.system.nats.pid()),
+            llm: own_processor_time(self.system.llm.pid()),
+        }
+    }
+}
+
+/// Processor times.
+#[derive(Clone, Copy)]
+pub(crate) struct Processors {
+    pub(crate) postgres: Duration,
+    /// Without their tool servers.
+    pub(crate) workers: Duration,
+    pub(crate) nats: Duration,
+    pub(crate) llm: Duration,
+}
+
+impl Processors {
+    /// What each of `count` investigations has used since `before`, in milliseconds.
+    pub(crate) fn each(self, before: Self, count: usize) -> String {
+        let each = |now: Duration, then: Duration| (now - then).as_secs_f64() * 1e3 / count as f64;
+        format!(
+            "{:.1} / {:.1} / {:.1} / {:.1} ms",
+            each(self.postgres, before.postgres),
+            each(self.workers, before.workers),
+            each(self.nats, before.nats),
+            each(self.llm, before.llm)
+        )
+    }
+}

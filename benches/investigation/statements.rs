@@ -1,0 +1,36 @@
+//! The statements of an investigation by kind, and its new connections, from the log of the server.
+
+use crate::line;
+use crate::rig::{AT_ONCE, Rig};
+use crate::support::statements::{LOGGED, by_kind, connections};
+
+const WARM_UP: usize = 20;
+const COUNT: usize = 100;
+const SLOTS: u32 = 64;
+const MANY: usize = 1_000;
+
+pub(crate) async fn measure() {
+    let rig = Rig::start(&AT_ONCE, &LOGGED).await;
+    let (worker, _) = rig.worker("w1", 1).await;
+    rig.investigate(WARM_UP).await;
+    let before = rig.postgres.log().len();
+    rig.investigate(COUNT).await;
+    let log = rig.postgres.log();
+    let kinds = by_kind(&log[before..]);
+    let sum: usize = kinds.values().sum();
+    line("statements of an investigation", format_args!("{:.2}", sum as f64 / COUNT as f64));
+    for (kind, count) in &kinds {
+        line(&format!("  {kind}"), format_args!("{:.2}", *count as f64 / COUNT as f64));
+    }
+    drop(worker);
+    let (_worker, _) = rig.worker("w2", SLOTS).await;
+    rig.investigate(MANY / 5).await;
+    let before = rig.postgres.log().len();
+    rig.investigate(MANY).await;
+    let log = rig.postgres.log();
+    let [opened, _] = connections(&log[before..]);
+    line(
+        &format!("new connections of an investigation, {SLOTS} slots"),
+        format_args!("{:.3}", opened as f64 / MANY as f64),
+    );
+}

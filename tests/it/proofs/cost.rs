@@ -1,0 +1,65 @@
+//! What an investigation costs at the database: the number of its statements is fixed, and it opens no connection.
+//! `./dev bench` measures times beside it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::load::{paced, publish_many};
+use crate::support::postgres::TestDatabase;
+use crate::support::postgres_server::PostgresServer;
+use crate::support::statements::{LOGGED, by_kind, connections};
+use crate::support::system::{Setup, TestSystem};
+use crate::support::wait::eventually;
+
+/// Model calls; all but the last one call a tool.
+const ITERATIONS: usize = 3;
+const WARM_UP: usize = 3;
+const COUNT: usize = 5;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_investigation_has_fifteen_statements_and_no_connection() {
+    let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
+    let setup = Setup {
+        slots: 1,
+        // No renewal happens during the test.
+        lease: Duration::from_secs(300),
+        transcript: Some(paced(ITERATIONS, Duration::ZERO)),
+        database: Some(TestDatabase::empty_on(postgres.url())),
+        ..Setup::default()
+    };
+    let system = TestSystem::start_with(setup).await;
+    let (worker, _) = system.worker("w1").await;
+    worker.logged("claiming started").await;
+    investigate(&system, WARM_UP, WARM_UP).await;
+    let before = postgres.log().len();
+    investigate(&system, COUNT, WARM_UP + COUNT).await;
+    let log = postgres.log();
+    let log = &log[before..];
+
+    let expected = [
+        ("Inserts an alert or counts one more delivery of it. A", 1),
+        // Once without a plan, and once with it.
+        ("Decides where an alert goes. Its row is locked fi", 2),
+        // When the publisher of the session starts.
+        ("Reads events of a session in order, with the nam", 1),
+        ("Writes one transition of a session: a stage begi", 2),
+        // The prompts, then each answer and the results of each of its tools; the end is part of the last answer.
+        ("Writes one checkpoint: all of it or nothing, so ", 2 * ITERATIONS),
+        ("Epoch and token stay: a renewal that arrives lat", 1),
+        ("Reads whether an alert or session has ended and ", 1),
+        ("Marks what has ended as settled and deletes the ", 1),
+    ];
+    let kind = |(words, count): (&str, usize)| (words.chars().take(48).collect::<String>(), count * COUNT);
+    assert_eq!(by_kind(log), BTreeMap::from_iter(expected.map(kind)));
+    let [_, closed] = connections(log);
+    assert_eq!(closed, 0, "a connection that is closed is opened again");
+}
+
+/// Publishes this many alerts, and returns when `settled` sessions are settled in all.
+async fn investigate(system: &TestSystem, count: usize, settled: usize) {
+    publish_many(system, count).await;
+    let sql = format!(
+        "SELECT count(*) = {settled} FROM alert_sessions WHERE status = 'completed' AND settled_at IS NOT NULL"
+    );
+    eventually("the sessions are settled", async || system.database.holds(&sql)).await;
+}

@@ -1,0 +1,39 @@
+//! The statements and connections of workers in the log of a Postgres server.
+
+use std::collections::BTreeMap;
+
+/// The settings of a server whose log is read here.
+pub(crate) const LOGGED: [&str; 4] =
+    ["log_statement=all", "log_connections=on", "log_disconnections=on", "log_line_prefix=%a|"];
+
+/// The first words of statements that no investigation causes.
+const BACKGROUND: [&str; 3] =
+    ["A small write: shows whether", "Renews the leases of a worker", "Finds orphaned alerts and sessions"];
+/// Enough of a statement to recognise it.
+const WORDS: usize = 48;
+
+/// The number of statements of workers by their first words, without those of background tasks.
+pub(crate) fn by_kind(log: &str) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::<String, usize>::new();
+    for line in of_workers(log) {
+        let Some((_, sql)) = line.split_once("execute ").and_then(|(_, rest)| rest.split_once(": ")) else { continue };
+        let words: String = sql.trim_start_matches("-- ").chars().take(WORDS).collect();
+        if !BACKGROUND.iter().any(|start| words.starts_with(start)) {
+            *kinds.entry(words).or_default() += 1;
+        }
+    }
+    kinds
+}
+
+/// The connections that workers have opened and closed.
+pub(crate) fn connections(log: &str) -> [usize; 2] {
+    let opened = log.lines().filter(|line| line.contains("connection authorized")).count();
+    [opened, of_workers(log).filter(|line| line.contains("disconnection:")).count()]
+}
+
+fn of_workers(log: &str) -> impl Iterator<Item = &str> {
+    log.lines()
+        .filter_map(|line| line.split_once('|'))
+        .filter(|(name, _)| name.starts_with("tarsy "))
+        .map(|(_, rest)| rest)
+}
