@@ -76,7 +76,7 @@ async fn a_request_for_a_running_session_stops_it_and_is_written_into_the_store(
 #[tokio::test(start_paused = true)]
 async fn a_request_for_a_session_of_no_worker_is_written_unless_the_session_is_over() {
     let running = SettlementStatus { over: false, ..SETTLED };
-    for (standing, asked) in [(running, words(&["cancel 99"])), (SETTLED, words(&[]))] {
+    for (standing, asked) in [(running, words(&["cancel 99"])), (SETTLED, words(&["settled"]))] {
         let scenario = Scenario::begin_with(BrokerAnswers::Ok, standing);
         *lock(&scenario.harness.sessions.cancel_outcome) = CancelOutcome::Cancelled;
         scenario.emit(CancelNotice::Requested(SessionId(uuid::Uuid::from_u128(99)))).await;
