@@ -2,7 +2,7 @@
 
 use crate::line;
 use crate::rig::{AT_ONCE, Rig};
-use crate::support::statements::{LOGGED, by_kind, connections};
+use crate::support::postgres_server::statements::{LOGGED, by_kind, connections};
 
 const WARM_UP: usize = 20;
 const COUNT: usize = 100;

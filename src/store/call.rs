@@ -105,8 +105,8 @@ impl Store {
     }
 }
 
-/// Runs `work` once on a connection of `pool`; after `limit` the outcome is unknown. If the connection was dead already,
-/// `work` runs on another one at once.
+/// Runs `work` once on a connection of `pool`; after `limit` the outcome is unknown. If the connection was dead, `work`
+/// runs on another one at once.
 ///
 /// It runs in a task of its own: a caller that is dropped costs the pool no connection.
 pub(super) async fn once<T, F>(pool: &Pool, limit: Duration, operation: Operation, work: F) -> Result<T, Error>

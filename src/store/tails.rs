@@ -30,7 +30,7 @@ pub(crate) type Verdict<T> = QueryResult<Result<Committed<T>, StoreError>>;
 #[derive(Debug, Default)]
 pub(crate) struct Committed<T> {
     pub(crate) outcome: T,
-    /// `None`: the reply to the write was lost, and only the table has them.
+    /// `None`: only the table has them, as after a lost reply.
     pub(crate) events: Option<Vec<TimelineEvent>>,
 }
 

@@ -25,6 +25,8 @@ use crate::engine::trace;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::Delta;
 
+/// How long the last event may take from a write of this process to the stream before the table is read for it.
+const TAIL_TIMEOUT: Duration = Duration::from_millis(100);
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(2) };
 /// Deltas that wait to be published; further ones are dropped.
 const MAX_QUEUED_DELTAS: usize = 1024;
@@ -287,12 +289,17 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
     async fn has_published(&self, session: SessionId, last: &EventIdentity) -> bool {
         let Some(task) = self.sessions().get(&session).cloned() else { return false };
         let mut progress = task.progress.subscribe();
-        let reached = progress.wait_for(|progress| match progress {
+        let is_final = |progress: &Progress| match progress {
             Progress::Reached(_) => progress.has_reached(last.session_seq),
             Progress::Failing => true,
             Progress::Unknown => false,
-        });
-        let is_last = match tokio::time::timeout(self.0.settings.drain_timeout, reached).await {
+        };
+        let committed_here = progress.wait_for(is_final);
+        if tokio::time::timeout(TAIL_TIMEOUT, committed_here).await.is_err() {
+            // Another process has written the event.
+            task.notified.notify_one();
+        }
+        let is_last = match tokio::time::timeout(self.0.settings.drain_timeout, progress.wait_for(is_final)).await {
             Ok(Ok(progress)) => matches!(&*progress, Progress::Reached(reached) if reached == last),
             Ok(Err(_)) | Err(_) => false,
         };

@@ -15,6 +15,11 @@ use crate::store::{self, ConnectOptions, IdMatch, Store, check_schema};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The database has no alert or session that the arguments name. The queue may have it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotFound(pub(super) String);
+
 /// A connection pool whose calls end within seconds.
 pub(super) struct Database {
     pub(super) store: Arc<Store>,
@@ -77,10 +82,10 @@ impl Database {
         match self.call(self.store.resolve(wanted.digits())).await? {
             IdMatch::One(session) => Ok(session),
             IdMatch::Invalid => bail!("a part of an id has at least six hexadecimal digits"),
-            IdMatch::None => bail!(
+            IdMatch::None => bail!(NotFound(format!(
                 "no session has {} at either end of its id; old ones may be deleted (tarsy prune)",
                 wanted.digits()
-            ),
+            ))),
             IdMatch::Many(sessions) => bail!(ambiguous("sessions", wanted.digits(), &sessions)),
         }
     }

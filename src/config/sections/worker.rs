@@ -32,8 +32,8 @@ pub struct Worker {
     /// investigated without the tools of that server. Zero disables the wait.
     #[serde(serialize_with = "written")]
     pub tool_wait: Duration,
-    /// Whether the worker asks each model that it uses for a word before it claims its first alert. A refused key or
-    /// an unknown model then keeps it from claiming.
+    /// Whether the worker checks its providers and asks each model that it uses for a word before it claims its first
+    /// alert. A missing or refused key or an unknown model then keeps it from claiming.
     pub probe_models: bool,
     /// An alert with a larger body becomes a dead letter.
     #[serde(serialize_with = "bytes")]

@@ -60,6 +60,9 @@ impl ProviderCheck {
 
     /// Why the providers cannot be used. `None`: that is not known yet.
     async fn check(&self) -> Option<Option<String>> {
+        if !self.config.worker.probe_models {
+            return Some(None);
+        }
         let choices = choices(&self.config);
         let mut names: Vec<&str> = choices.iter().flatten().map(String::as_str).collect();
         names.sort_unstable();
@@ -73,7 +76,7 @@ impl ProviderCheck {
         }
         let real: Vec<&str> =
             reports.iter().filter(|report| report.backend != SCRIPTED).map(|report| report.name.as_str()).collect();
-        if !self.config.worker.probe_models || real.is_empty() {
+        if real.is_empty() {
             return Some(None);
         }
         let may_ask = {

@@ -32,4 +32,5 @@ WITH open AS (
   FROM fence f, unnest($9, $14::text[], $15::text[], $16::jsonb[])
        WITH ORDINALITY AS u(event_type, status, content, metadata, n)
 )
-SELECT last_seq + 1 AS first_session_seq FROM fence
+-- Null if the last event has more than the caller gave.
+SELECT CASE WHEN late = 0 THEN last_seq + 1 END AS first_session_seq FROM fence

@@ -30,7 +30,7 @@ pub(crate) struct Finish {
     events: Events,
 }
 
-statement!(Finish, "finish.sql", Integer, [
+statement!(Finish, "finish.sql", Nullable<Integer>, [
     SqlUuid: lease.session_id.0,
     Text: status,
     Text: stop_reason,
@@ -70,9 +70,10 @@ impl Finish {
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<()> {
-        let first_seq: Option<i32> = self.get_result(connection).optional()?;
-        if let Some(first_seq) = first_seq {
-            return Ok(Ok(Committed { outcome: (), events: Some(self.committed_events(first_seq)) }));
+        let written: Option<Option<i32>> = self.get_result(connection).optional()?;
+        if let Some(first_seq) = written {
+            let events = first_seq.map(|first_seq| self.committed_events(first_seq));
+            return Ok(Ok(Committed { outcome: (), events }));
         }
         let progress = |fence: &Fence| if fence.is_running() { Progress::Refused } else { Progress::Done };
         Ok(verdict(connection, &self.lease, None, progress)?.map(|()| Committed::default()))

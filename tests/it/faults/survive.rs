@@ -8,7 +8,7 @@ use tarsy::engine::ports::RunStatus;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 
-use crate::support::postgres_proxy::{PostgresProxy, Side};
+use crate::support::postgres_server::proxy::{PostgresProxy, Side};
 use crate::support::process::{Tarsy, metric};
 use crate::support::system::{LEASE, TestSystem};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::load::{paced, publish_many};
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::PostgresServer;
-use crate::support::statements::{LOGGED, by_kind, connections};
+use crate::support::postgres_server::statements::{LOGGED, by_kind, connections};
 use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
@@ -17,7 +17,7 @@ const WARM_UP: usize = 3;
 const COUNT: usize = 5;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_investigation_has_fifteen_statements_and_no_connection() {
+async fn an_investigation_has_sixteen_statements_and_no_connection() {
     let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
     let setup = Setup {
         slots: 1,
@@ -40,8 +40,8 @@ async fn an_investigation_has_fifteen_statements_and_no_connection() {
         ("Inserts an alert or counts one more delivery of it. A", 1),
         // Once without a plan, and once with it.
         ("Decides where an alert goes. Its row is locked fi", 2),
-        // When the publisher of the session starts.
-        ("Reads events of a session in order, with the nam", 1),
+        // When the publisher of the session starts, and when the worker has taken the session.
+        ("Reads events of a session in order, with the nam", 2),
         ("Writes one transition of a session: a stage begi", 2),
         // The prompts, then each answer and the results of each of its tools; the end is part of the last answer.
         ("Writes one checkpoint: all of it or nothing, so ", 2 * ITERATIONS),

@@ -10,12 +10,10 @@ pub(crate) mod nats;
 pub(crate) mod postgres;
 pub(crate) mod postgres_server;
 pub(crate) mod process;
-pub(crate) mod postgres_proxy;
 #[expect(dead_code, reason = "the layouts are for the tests of the mask")]
 pub(crate) mod seeds;
 pub(crate) mod tool_server;
 pub(crate) mod system;
-pub(crate) mod statements;
 pub(crate) mod stream;
 pub(crate) mod grpc_recorder;
 pub(crate) mod wait;

@@ -3,7 +3,9 @@
 //! It runs the programs of the shared server, as the owner of that server's data: Postgres refuses to run as root.
 
 mod backup;
+pub(crate) mod proxy;
 mod standby;
+pub(crate) mod statements;
 
 use std::fs::{File, Permissions};
 use std::net::TcpListener;

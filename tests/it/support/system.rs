@@ -151,7 +151,8 @@ impl TestSystem {
         let program = program();
         format!(
             "mcp_servers:\n  drill:\n    command: {program}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
-             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\n    allow: [{}]\n{}worker:\n  tool_wait: {}s\n  lease: {}s\n  slots: {slots}\n  \
+             env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\n    allow: [{}]\n{}worker:\n  probe_models: false\n  \
+             tool_wait: {}s\n  lease: {}s\n  slots: {slots}\n  \
              reserved_critical_slots: {reserved}\n  sweep_interval: {}s\n  attempts: {attempts}\ndedupe:\n  cooldown: {}s\n{sections}",
             self.gates.socket().display(),
             self.file("tool_calls").display(),

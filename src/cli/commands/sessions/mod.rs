@@ -7,7 +7,7 @@ use chrono::Utc;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::database::{Database, ambiguous};
+use super::database::{Database, NotFound, ambiguous};
 use super::output::{json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
@@ -62,7 +62,8 @@ async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exi
     let database = Database::of(global, "sessions")?;
     let found = match read(&database, &args.session).await {
         Ok((_, found)) => found,
-        Err(error) => return show_queued(global, &args).await?.ok_or(error),
+        Err(error) if error.is::<NotFound>() => return show_queued(global, &args).await?.ok_or(error),
+        Err(error) => return Err(error),
     };
     if args.json {
         print_json(&found)?;
@@ -106,8 +107,8 @@ pub(super) async fn find(
     wanted: &SessionRef,
 ) -> anyhow::Result<SessionId> {
     let error = match database.find(wanted).await {
-        Ok(session) => return Ok(session),
-        Err(error) => error,
+        Err(error) if error.is::<NotFound>() => error,
+        found => return found,
     };
     let Ok(nats) = addresses(global).nats_for_command(role).await else { return Err(error) };
     let Ok(search) = nats.search_queue(|alert| wanted.matches(alert), MAX_SEARCHED).await else { return Err(error) };
@@ -123,9 +124,9 @@ pub(super) async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Re
     let session = database.find(wanted).await?;
     match database.call(database.store.report(session)).await? {
         Some(report) => Ok((session, report)),
-        None => bail!(
+        None => bail!(NotFound(format!(
             "no worker has seen an alert or session {session}: it may be queued (tarsy watch {session}), or be deleted (tarsy prune)"
-        ),
+        ))),
     }
 }
 

@@ -56,8 +56,8 @@ impl Column {
     }
 }
 
-/// The lines of a table, its head first. Where the terminal is too narrow, columns of `optional` are left out, the first
-/// of them first.
+/// The lines of a table, its head first. Where the terminal is too narrow, columns of `optional` are left out, in their
+/// order there.
 pub(super) fn table<const N: usize>(
     columns: [Column; N],
     optional: &[&str],

@@ -12,7 +12,6 @@ mod claims;
 mod connection;
 mod dead_letters;
 mod feed;
-mod feed_tail;
 mod follow;
 mod follow_all;
 mod logins;

@@ -13,6 +13,5 @@ mod races;
 mod resolve;
 mod results;
 mod sweeps;
-mod tails;
 mod values;
 mod writes;

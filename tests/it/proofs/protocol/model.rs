@@ -86,7 +86,6 @@ impl Action {
             | Self::Publish(_)
             | Self::Settle { .. }
             | Self::TakeOverdue { .. }
-            | Self::EndCancelled(_)
             | Self::Requeue(_)
             | Self::Poisoned(_)
             | Self::Expire(_)
@@ -94,7 +93,9 @@ impl Action {
             | Self::LatePublishArrives
             | Self::LateCommitArrives
             | Self::LateAckArrives => false,
-            Self::Crash(_)
+            // The command may have died, so no good end relies on it.
+            Self::EndCancelled(_)
+            | Self::Crash(_)
             | Self::RequeueUnnoted(_)
             | Self::Stall(_)
             | Self::Release(_)

@@ -81,7 +81,7 @@ fn config(names: &[String], address: &str, evidence: &str) -> String {
         "defaults": {"chain": names[0], "llm_provider": names[0], "max_iterations": 2, "iteration_timeout": "10s", "max_timeouts": 1},
         "mcp_servers": {"leak": {"command": TARSY, "args": ["evidence-server", evidence]}},
         "masking": {"variables": [variable(&format!("google-{REPEATS_RESULT}"))]},
-        "worker": {"lease": "2s", "slots": 96},
+        "worker": {"lease": "2s", "slots": 96, "probe_models": false},
     })
     .to_string()
 }

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
 
 use super::{PostgresServer, free_port};
-use crate::support::postgres_proxy::PostgresProxy;
+use crate::support::postgres_server::proxy::PostgresProxy;
 use crate::support::wait::eventually;
 
 /// A standby and the link over which it replicates.

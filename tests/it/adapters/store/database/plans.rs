@@ -21,7 +21,9 @@ const HISTORY: &str = "
     SELECT alert_id, now(), now(), now() - interval '1 day', now(), '30 s', alert_id, 'w', 'completed',
            'fp-' || stream_sequence % 1000, 'c', 'a'
     FROM alerts WHERE place = 'opened';
-    ANALYZE alerts, alert_sessions";
+    INSERT INTO alert_updates (session_id, update_no, alert_id, created_at, firing, resolved, severity, status, report)
+    SELECT session_id, 1, session_id, now(), '{}', '{}', 'high', 'firing', '{}' FROM alert_sessions;
+    ANALYZE alerts, alert_sessions, alert_updates";
 
 #[derive(QueryableByName)]
 struct Line {

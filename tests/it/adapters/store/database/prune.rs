@@ -58,7 +58,7 @@ async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId
     store.append(lease, checkpoint(executions[0], 1)).await.unwrap();
     store.append(lease, prompt(executions[1], 1, "look")).await.unwrap();
     store.finish(lease, completed()).await.unwrap();
-    settled(&store, lease.session_id).await.unwrap();
+    settled(store, lease.session_id).await.unwrap();
     database.execute(&format!(
         "INSERT INTO session_recoveries (session_id, recovery_id, created_at, recovery_no, restored, calls) \
          VALUES ('{}', gen_random_uuid(), now(), 1, 0, '[]')",

@@ -7,8 +7,8 @@ use tarsy::bus::{FeedSettings, JetStreamFeed, Nats};
 use tarsy::engine::ports::{EventIdentity, Feed};
 use tarsy::investigation::timeline::TimelineEvent;
 
-use super::table::{Table, event, new_session, on_stream, until_on_stream};
-use super::{outsider, prepared, within};
+use super::super::table::{Table, event, new_session, on_stream, until_on_stream};
+use super::super::{outsider, prepared, within};
 
 /// A feed whose publishers do not become idle.
 fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {

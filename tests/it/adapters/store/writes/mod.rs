@@ -1,5 +1,7 @@
 //! Checkpoints and steps are written once, completely, and without a gap in the event numbers.
 
+mod tails;
+
 use diesel::connection::SimpleConnection;
 use serde_json::json;
 use tarsy::engine::ports::{

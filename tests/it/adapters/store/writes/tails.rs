@@ -4,7 +4,7 @@ use serde_json::json;
 use tarsy::engine::ports::{Journal as _, Outbox as _, RunStatus, SessionStep, StageChange, StageEnd};
 use tarsy::investigation::timeline::{EventDraft, EventType};
 
-use super::fixture::{checkpoint, completed, now, running_session};
+use super::super::fixture::{checkpoint, completed, now, running_session};
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! The feed: publishes the table without a gap, through outages of the broker and beside other publishers.
 
+mod tail;
+
 use std::sync::Arc;
 use std::time::Duration;
 
