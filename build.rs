@@ -13,7 +13,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let described = Path::new(&std::env::var("OUT_DIR")?).join("llm.v1.bin");
     std::fs::write(described, compiler.encode_file_descriptor_set())?;
     compiler.include_source_info(true);
-    tonic_prost_build::configure().compile_fds(compiler.file_descriptor_set())?;
+    tonic_prost_build::configure()
+        .codec_path("crate::llm::codec::SmallBuffers")
+        .compile_fds(compiler.file_descriptor_set())?;
     name_the_build()
 }
 

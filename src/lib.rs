@@ -1,8 +1,8 @@
 //! tarsy investigates alerts and survives the death of any of its parts.
 //!
 //! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
-//! `receiver`, `runbooks`, `telemetry`) → `engine` → `investigation`. `config` and `drill` hold plain values. See
-//! `ARCHITECTURE.md`.
+//! `receiver`, `runbooks`, `notifications`, `telemetry`) → `engine` → `investigation`. `config`, `drill` and
+//! `reports` hold plain values. See `ARCHITECTURE.md`.
 
 pub mod bus;
 pub mod cli;
@@ -13,7 +13,10 @@ pub mod investigation;
 pub mod listener;
 pub mod llm;
 pub mod mcp;
+pub mod notifications;
+pub mod outgoing;
 pub mod receiver;
+pub mod reports;
 pub mod roles;
 pub mod runbooks;
 pub mod store;

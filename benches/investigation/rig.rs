@@ -58,7 +58,16 @@ impl Rig {
         let postgres = PostgresServer::start_with(&settings).await;
         let database = Some(TestDatabase::empty_on(postgres.url()));
         let transcript = Some(recording.transcript());
-        let system = TestSystem::start_with(Setup { lease: LEASE, transcript, database, ..Setup::default() }).await;
+        let setup = Setup { lease: LEASE, transcript, database, ..Setup::default() };
+        let mut system = TestSystem::start_with(setup).await;
+        // Every session may have a model call at the same time.
+        let service = system.file("llm-service.yaml");
+        std::fs::write(&service, "llm_service: {concurrency: {default: 65536}}\n").unwrap();
+        let transcripts = system.file("transcripts");
+        let options = ["--pace", "0ms", "--transcripts", transcripts.to_str().unwrap()];
+        system.replace_llm_service(&options, &[("TARSY_CONFIG", service.to_str().unwrap())]).await;
+        // Without its socket every gate is open: a test's gates are no part of an investigation.
+        std::fs::remove_file(system.gates.socket()).unwrap();
         Self { system, postgres }
     }
 
@@ -77,14 +86,16 @@ impl Rig {
         (worker, took)
     }
 
-    /// Publishes this many different alerts.
+    /// Publishes this many different alerts, of every priority: workers hold at most 10,000 of one.
     pub(crate) async fn publish(&self, count: usize) {
         let jetstream = self.system.jetstream().await;
-        let publishing = stream::iter(0..count).map(|_| async {
+        let (jetstream, priorities) = (&jetstream, ["critical", "high", "normal", "low"]);
+        let publishing = stream::iter(0..count).map(|number| async move {
             let mut headers = HeaderMap::new();
             headers.insert("Tarsy-Session-Id", Uuid::now_v7().to_string());
             let body = format!("{MARK}: something is wrong, {}", Uuid::now_v7());
-            jetstream.publish_with_headers("tarsy.alerts.normal", headers, body.into()).await.unwrap().await.unwrap();
+            let subject = format!("tarsy.alerts.{}", priorities[number % priorities.len()]);
+            jetstream.publish_with_headers(subject, headers, body.into()).await.unwrap().await.unwrap();
         });
         publishing.buffer_unordered(PUBLISHED_AT_ONCE).collect::<Vec<_>>().await;
     }

@@ -2,17 +2,21 @@
 //!
 //! The flag in the store decides; the request lets the owner of the session notice it at once.
 
-use async_nats::{Message, Subscriber};
+use async_nats::{HeaderMap, Message, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 
 use super::connection::{ConnectionState, Nats, REQUEST_TIMEOUT};
 use super::error::Error;
+use super::headers::{self, ASKED_BY};
 use super::names::{ALL_CONTROL, CONTROL, control_subject};
 use super::stream::get::last_on_subject;
 use crate::engine::ports::{BrokerUnavailable, CancelNotice, CancelRequests};
 use crate::investigation::ids::SessionId;
+
+/// Characters of a name that are shown.
+const MAX_NAME: usize = 100;
 
 /// The body of a request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +32,24 @@ impl Nats {
     ///
     /// When the request is not stored or not known to be stored. Sending it again is harmless.
     pub async fn request_cancel(&self, session: SessionId) -> Result<(), Error> {
+        self.send_cancel(session, HeaderMap::new()).await
+    }
+
+    /// The same with the name of the person who asks, which the end of the session shows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Nats::request_cancel`], and when the name has a line break.
+    pub async fn request_cancel_by(&self, session: SessionId, by: &str) -> Result<(), Error> {
+        let mut headers = HeaderMap::new();
+        headers::insert(&mut headers, ASKED_BY, by)?;
+        self.send_cancel(session, headers).await
+    }
+
+    async fn send_cancel(&self, session: SessionId, headers: HeaderMap) -> Result<(), Error> {
         let subject = control_subject(session);
         let payload = serde_json::to_vec(&Body::Cancel).unwrap_or_default();
-        let publish = self.jetstream.publish(subject.clone(), payload.into());
+        let publish = self.jetstream.publish_with_headers(subject.clone(), headers, payload.into());
         match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(Error::Rejected { subject, reason: error.to_string() }),
@@ -99,6 +118,11 @@ impl CancelRequests for JetStreamCancelRequests {
 
     async fn cancel_requested(&self, session: SessionId) -> Result<bool, BrokerUnavailable> {
         Ok(self.nats.cancel_requested(session).await?)
+    }
+
+    async fn requested_by(&self, session: SessionId) -> Option<String> {
+        let last = last_on_subject(&self.nats, CONTROL, &control_subject(session)).await.ok()??;
+        last.headers.get(ASKED_BY).map(|by| by.as_str().chars().take(MAX_NAME).collect())
     }
 }
 

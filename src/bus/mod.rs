@@ -34,8 +34,8 @@ pub use credentials::{ClientCertificate as NatsCertificate, Credentials as NatsC
 pub use dead_letters::stored::{MAX_DEAD_LETTERS, StoredDeadLetter};
 pub use error::{Error, JetStreamOff};
 pub use headers::{
-    ALERT_TYPE, ALLOWED, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT, FINGERPRINT,
-    FORCE, PARENT_ID, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,
+    ALERT_TYPE, ALLOWED, ASKED_BY, CHAIN, DEAD_DELIVERIES, DEAD_DETAIL, DEAD_REASON, DEAD_SEQUENCE, DEAD_SUBJECT,
+    FINGERPRINT, FORCE, PARENT_ID, RETRY_OF, RUNBOOK_URL, SESSION_ID, TITLE, TRACEPARENT,
 };
 pub use names::{
     ALERTS, CONTROL, DEAD_LETTERS, InvalidSuffix, MessageKind, Priority, Subject, SubjectSuffix, TIMELINE,

@@ -8,10 +8,12 @@ mod config;
 mod database;
 mod familiar;
 mod hidden;
+mod notify;
 mod relevant;
 mod sessions;
 mod tools;
 pub(crate) mod values;
+mod listeners;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -40,6 +42,8 @@ pub use checks::{
 pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
 pub use hidden::{EvidenceServerArgs, ParseError};
+pub use listeners::ReceiveArgs;
+pub use notify::{NotifyCommand, NotifyTestArgs};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs,
@@ -159,6 +163,9 @@ pub enum Command {
     Models(ModelsArgs),
     /// List the tools of the MCP servers with the reason why each is offered, or call one
     Tools(ToolsArgs),
+    /// Try a route of notifications
+    #[command(subcommand)]
+    Notify(NotifyCommand),
     /// Show how tarsy reads an alert or an answer
     #[command(subcommand)]
     Inspect(InspectCommand),
@@ -251,26 +258,6 @@ const LLM_SERVICE_TOKEN: &str = "\
 The section llm_service of tarsy.yaml has further settings: TLS, limits, and the same permissions.
 The bearer token that clients have to send comes from TARSY_LLM_TOKEN, or from the file that TARSY_LLM_TOKEN_FILE or
 llm_service.token_file names. Without a token or llm_service.tls.client_ca, only a loopback address is accepted.";
-
-/// Arguments of `receive`.
-///
-/// The token has no argument, because every user of the machine can read a command line. See `TARSY_RECEIVE_TOKEN`.
-#[derive(Args, Clone, Debug)]
-#[command(after_long_help = RECEIVE_TOKEN, after_help = RECEIVE_TOKEN)]
-pub struct ReceiveArgs {
-    /// Address to listen on; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_RECEIVE_LISTEN", default_value = "127.0.0.1:8475")]
-    pub listen: SocketAddr,
-    /// Address of metrics and health; port 0 takes a free one and prints it
-    #[arg(long, value_name = "ADDRESS", env = "TARSY_METRICS_LISTEN", default_value = "127.0.0.1:0")]
-    pub metrics_listen: SocketAddr,
-    #[command(flatten)]
-    pub parent: ParentArgs,
-}
-
-const RECEIVE_TOKEN: &str = "\
-The bearer token that clients have to send comes from the environment: TARSY_RECEIVE_TOKEN, or the file that
-TARSY_RECEIVE_TOKEN_FILE names. Without one, only a loopback address is accepted.";
 
 /// Arguments of `submit`.
 #[derive(Args, Clone, Debug)]

@@ -7,8 +7,15 @@ use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
 use crate::investigation::ids::SessionId;
 
+pub use crate::investigation::readable::text::short_id as short;
+
 /// Columns of a fingerprint in a sentence.
 const FINGERPRINT_COLUMNS: usize = 60;
+
+/// The remark with the page of a session.
+pub fn link(url: &str) -> String {
+    format!("Web: {url}")
+}
 
 /// The stream has stored the alert or question.
 pub fn published(subject: &str, stream_sequence: u64, session: SessionId) -> String {
@@ -117,13 +124,6 @@ pub fn watch_thread_again(session: SessionId, columns: usize) -> String {
 
 fn hints(command: &str, columns: usize) -> String {
     text::flow(&[command, "all thinking: -t", "for programs: --json"], "   ", columns).join("\n")
-}
-
-/// The last eight characters of a text that should be an id.
-pub fn short(id: &str) -> String {
-    let id = text::one_line(id, Charset::Unicode);
-    let skipped = id.chars().count().saturating_sub(8);
-    id.chars().skip(skipped).collect()
 }
 
 #[cfg(test)]

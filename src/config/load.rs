@@ -12,7 +12,7 @@ use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
     Agent, AgentChain, Config, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, LlmService, Masking,
-    McpServer, NativeTools, Receive, Retention, Runbooks, Streams, Worker, builtin,
+    McpServer, NativeTools, NotificationRoute, Receive, Retention, Runbooks, Streams, Web, Worker, builtin,
 };
 use crate::investigation::plan::{Limits, Strategy, SuccessPolicy};
 
@@ -65,18 +65,28 @@ impl LlmService {
     /// # Errors
     /// All faults of the section; an unreadable file has one fault.
     pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Self, Faults> {
-        let Some(path) = path else { return Ok(Self::default()) };
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| single(&file, 0, format!("cannot be read: {error}")))?;
-        let root = yaml::to_node(&text).map_err(|error| single(&file, error.line, error.message))?;
-        let context = Context::new(env);
-        let sections = Field::root(&context, &root).entries();
-        let section = sections.iter().find(|(name, _)| name == "llm_service");
-        let read = section.map(|(_, field)| field.section(Self::read)).unwrap_or_default();
-        let faults = context.into_faults();
-        if faults.is_empty() { Ok(read) } else { Err(Faults { file, faults }) }
+        load_section(path, env, "llm_service", Self::read)
     }
+}
+
+/// Loads one section of a file; the default without a file or without the section.
+pub(super) fn load_section<T: Default>(
+    path: Option<&Path>,
+    env: Env<'_>,
+    name: &str,
+    read: impl FnOnce(&mut Map<'_>) -> T,
+) -> Result<T, Faults> {
+    let Some(path) = path else { return Ok(T::default()) };
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| single(&file, 0, format!("cannot be read: {error}")))?;
+    let root = yaml::to_node(&text).map_err(|error| single(&file, error.line, error.message))?;
+    let context = Context::new(env);
+    let sections = Field::root(&context, &root).entries();
+    let section = sections.iter().find(|(key, _)| key == name);
+    let read = section.map(|(_, field)| field.section(read)).unwrap_or_default();
+    let faults = context.into_faults();
+    if faults.is_empty() { Ok(read) } else { Err(Faults { file, faults }) }
 }
 
 fn single(file: &str, line: usize, problem: String) -> Faults {
@@ -110,6 +120,8 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
         dedupe: map.section("dedupe", Dedupe::read),
         receive: map.section("receive", Receive::read),
         llm_service: map.section("llm_service", LlmService::read),
+        web: map.section("web", Web::read),
+        notifications: routes(map, &names.chains),
         runbooks: map.section("runbooks", Runbooks::read),
         database: map.section("database", Database::read),
         retention: map.section("retention", Retention::read),
@@ -119,6 +131,11 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
         agents,
         agent_chains,
     }
+}
+
+fn routes(map: &mut Map<'_>, chains: &[String]) -> BTreeMap<String, NotificationRoute> {
+    let routes = named(map, "notifications", |_, field| NotificationRoute::read(field, chains));
+    routes.into_iter().filter_map(|(name, route)| Some((name, route?))).collect()
 }
 
 fn named<'c, T>(map: &mut Map<'c>, section: &'static str, read: impl Fn(&str, &Field<'c>) -> T) -> BTreeMap<String, T> {

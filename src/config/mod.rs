@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::investigation::notification::route::{Filters, NamedFilter};
 use crate::investigation::plan::SuccessPolicy;
 
 pub use examples::{EXAMPLES, Example, example_of};
@@ -34,6 +35,7 @@ pub use sections::agents::Agent;
 pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
+pub use sections::notifications::{NotificationRoute, NotificationSecret, RouteKind, WebhookAddress};
 pub use sections::providers::{Backend, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
@@ -44,6 +46,7 @@ pub use sections::synthesis::Synthesis;
 pub use sections::tool_pattern::ToolPattern;
 pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};
 pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
+pub use sections::web::{Web, WebAllow, WebAuth};
 pub use sections::worker::{Dedupe, Masking, Worker};
 pub use show::{describe, show};
 
@@ -81,6 +84,10 @@ pub struct Config {
     pub dedupe: Dedupe,
     pub receive: Receive,
     pub llm_service: LlmService,
+    pub web: Web,
+    /// The routes of notifications by their names.
+    #[serde(skip_serializing_if = "write::is_default")]
+    pub notifications: BTreeMap<String, NotificationRoute>,
     pub runbooks: Runbooks,
     pub database: Database,
     pub retention: Retention,
@@ -88,6 +95,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// What the routes of notifications want, for the store.
+    pub fn notification_filters(&self) -> Filters {
+        let route = |(name, route): (&String, &NotificationRoute)| NamedFilter {
+            name: name.clone(),
+            filter: route.filter.clone(),
+        };
+        Filters(self.notifications.iter().map(route).collect())
+    }
+
     /// The chains that a file defines, for processes other than workers, whose file may be another one; `None` when
     /// only the built-in chain is known.
     pub fn named_chains(&self) -> Option<Vec<&str>> {

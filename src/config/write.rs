@@ -8,6 +8,7 @@ use super::read::units::{show_bytes, show_duration, show_tokens};
 use super::sections::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
 use crate::investigation::plan::Strategy;
+use crate::investigation::public_url::PublicUrl;
 use crate::investigation::runbook::RunbookHost;
 
 /// A value whose form in a file differs from its own.
@@ -72,6 +73,14 @@ impl Written for Strategy {
 }
 
 impl Written for RunbookHost {
+    type Form = String;
+
+    fn form(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Written for PublicUrl {
     type Form = String;
 
     fn form(&self) -> String {

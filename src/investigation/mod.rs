@@ -4,13 +4,15 @@
 //! with its prompts is made for it. Each [`execution`] is a fold over the entries of its journal. [`react`] parses
 //! calls that a model writes as text, [`native`] reads what the tools of a provider did. [`chain`] joins executions to
 //! stages and a session; [`timeline`] projects the journals to events for people. [`follow_up`] plans a question about
-//! a finished investigation.
+//! a finished investigation; a [`notification`] reports one to a chat or a program.
 
 pub mod ids;
 pub mod trace_context;
 pub mod alert;
 pub mod alert_update;
 pub mod visible;
+pub mod readable;
+pub mod public_url;
 pub mod intake;
 pub mod mask;
 pub mod plan;
@@ -25,6 +27,7 @@ pub mod react;
 pub mod native;
 pub mod chain;
 pub mod summary;
+pub mod notification;
 pub mod timeline;
 pub mod follow_up;
 #[cfg(test)]

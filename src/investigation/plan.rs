@@ -6,6 +6,8 @@
 mod provider;
 mod summary;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
@@ -36,8 +38,8 @@ pub struct StagePlan {
     pub name: String,
     /// When the stage counts as completed.
     pub success_policy: SuccessPolicy,
-    /// In order; never empty.
-    pub agents: Vec<AgentPlan>,
+    /// In order; never empty. An execution shares its part.
+    pub agents: Vec<Arc<AgentPlan>>,
 }
 
 impl Plan {
@@ -49,7 +51,7 @@ impl Plan {
 
 impl StagePlan {
     /// The agent of this number, counted from 1.
-    pub fn agent(&self, agent_no: u32) -> Option<&AgentPlan> {
+    pub fn agent(&self, agent_no: u32) -> Option<&Arc<AgentPlan>> {
         numbered(&self.agents, agent_no)
     }
 }

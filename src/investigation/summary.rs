@@ -30,6 +30,11 @@ pub fn executive_summary(analysis: &str) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
+/// The cause in a summary of [`executive_summary`], in one line.
+pub fn cause(summary: &str) -> Option<&str> {
+    summary.lines().find_map(|line| line.strip_prefix("Cause: ")).map(str::trim).filter(|cause| !cause.is_empty())
+}
+
 /// The label of a line and the text after it.
 fn labelled(line: &str) -> Option<(&'static str, &str)> {
     let bare = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -46,6 +51,12 @@ fn labelled(line: &str) -> Option<(&'static str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cause_is_one_line_of_the_summary() {
+        assert_eq!(cause("Cause: the limit\nEvidence: [4]"), Some("the limit"));
+        assert_eq!((cause("Evidence: [4]"), cause("Cause: ")), (None, None));
+    }
 
     #[test]
     fn the_leading_lines_are_the_summary_in_any_markup() {

@@ -4,11 +4,13 @@
 //! service's business.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
@@ -17,12 +19,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{ConnectionLimiter, ConnectionPermit, Limits};
+use super::writes::TimedWrites;
+use super::{ConnectionLimiter, ConnectionPermit, InUse, Limits};
 
 /// The pause after a failed accept: the process is out of file descriptors, and trying again at once does not help.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// The largest head of a request. Webhooks have a few hundred bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// How long a client may read nothing while a response waits for it. For every role.
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Limits and timeouts of one listener.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +37,8 @@ pub struct Options {
     pub limits: Limits,
     /// For the head of a request; also the longest time that a connection may be idle.
     pub header_timeout: Duration,
+    /// For a write that makes no progress because the client reads nothing.
+    pub write_timeout: Duration,
     /// How long a connection may last before its client has to open another one; `None` is without a limit.
     pub lifetime: Option<Duration>,
     /// For the request in flight when the connection's lifetime or the listener ends.
@@ -42,11 +49,18 @@ pub struct Options {
     pub over_limit_response: &'static [u8],
 }
 
-/// Serves every connection with a new `S` until `stop` is cancelled, then drains the open connections.
-pub async fn serve<S>(listener: TcpListener, options: Options, new_service: impl Fn() -> S, stop: CancellationToken)
+/// An extension of every request: the address at the other end of its connection, which may be that of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
+
+/// Serves every connection with a new `S` until `stop` is cancelled, then drains the open connections. Each request has
+/// a [`ClientAddress`].
+pub async fn serve<S, B>(listener: TcpListener, options: Options, new_service: impl Fn() -> S, stop: CancellationToken)
 where
-    S: Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible> + Send + 'static,
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send + 'static,
     S::Future: Send,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let limiter = ConnectionLimiter::new(options.name, options.limits);
     let connections = TaskTracker::new();
@@ -54,7 +68,8 @@ where
         match accepted {
             Ok((stream, client)) => match limiter.acquire(client.ip()) {
                 Some(permit) => {
-                    let connection = Connection { stream, permit, options, stop: stop.clone() };
+                    let client = ClientAddress(client.ip());
+                    let connection = Connection { stream, client, permit, options, stop: stop.clone() };
                     connections.spawn(connection.serve(new_service()));
                 }
                 None => refuse(&stream, &options),
@@ -84,6 +99,7 @@ fn refuse(stream: &TcpStream, options: &Options) {
 /// One accepted connection.
 struct Connection {
     stream: TcpStream,
+    client: ClientAddress,
     permit: Arc<ConnectionPermit>,
     options: Options,
     stop: CancellationToken,
@@ -91,20 +107,23 @@ struct Connection {
 
 impl Connection {
     /// Serves from the first request to the last one.
-    async fn serve<S>(self, service: S)
+    async fn serve<S, B>(self, service: S)
     where
-        S: Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible>,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        B: Body<Data = Bytes> + Unpin + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let Self { stream, permit, options, stop } = self;
+        let Self { stream, client, permit, options, stop } = self;
         let of_requests = Arc::clone(&permit);
-        let service = service_fn(move |request| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(client);
             let (in_use, response) = (of_requests.in_use(), service.call(request));
             async move {
-                let response = response.await;
-                drop(in_use);
-                response
+                let response = response.await?;
+                Ok::<_, Infallible>(response.map(|body| BodyInUse { body, _in_use: in_use }))
             }
         });
+        let stream = TimedWrites::new(stream, options.name, options.write_timeout);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(options.header_timeout)
@@ -121,13 +140,39 @@ impl Connection {
         };
         match ended {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(listener = options.name, %error, "connection closed by the client"),
+            Ok(Err(error)) => tracing::debug!(listener = options.name, %error, "connection closed before its end"),
             Err(_elapsed) => tracing::debug!(listener = options.name, "connection dropped: its last request timed out"),
         }
     }
 }
 
-/// Returns when the connection takes no further request. Without a lifetime, a client that reads no responses would
+/// The body of a response: its connection is in use until all of it is written, which takes long for a stream.
+struct BodyInUse<B> {
+    body: B,
+    _in_use: InUse,
+}
+
+impl<B: Body + Unpin> Body for BodyInUse<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Returns when the connection takes no further request. Without a lifetime, a client that reads little by little would
 /// keep its permit for ever.
 async fn end_of_life(lifetime: Option<Duration>, stop: &CancellationToken) {
     match lifetime {

@@ -7,6 +7,7 @@
 mod connections;
 pub mod http;
 mod token;
+mod writes;
 
 pub use connections::{ConnectionLimiter, ConnectionPermit, InUse, Limits};
 pub use token::Token;

@@ -37,8 +37,21 @@ impl Token {
         let Some((_, sent)) = value.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")) else {
             return false;
         };
-        let hash = *self.0.read().unwrap_or_else(PoisonError::into_inner);
-        Sha256::digest(sent.trim_ascii()).as_slice().ct_eq(&hash).into()
+        self.is_bytes(sent.trim_ascii())
+    }
+
+    /// Whether `sent` is the token, compared in constant time.
+    pub fn is(&self, sent: &str) -> bool {
+        self.is_bytes(sent.as_bytes())
+    }
+
+    /// The hash of the token, as a key that only those have who know it.
+    pub fn digest(&self) -> [u8; 32] {
+        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_bytes(&self, sent: &[u8]) -> bool {
+        Sha256::digest(sent).as_slice().ct_eq(&self.digest()).into()
     }
 }
 
@@ -67,6 +80,7 @@ mod tests {
         }
         assert!(!token.matches(&HeaderMap::new()));
         assert_eq!(format!("{token:?}"), "Token");
+        assert!(token.is("s3cret") && !token.is("s3cret ") && !token.is(""));
         let shared = token.clone();
         assert!(!shared.renew("two words") && matches("Bearer s3cret"));
         assert!(shared.renew("n3w") && matches("Bearer n3w") && !matches("Bearer s3cret"));

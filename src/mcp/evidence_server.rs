@@ -4,6 +4,7 @@
 //! killed worker leaves no process behind.
 
 use std::borrow::Cow;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use rmcp::model::{
@@ -14,7 +15,6 @@ use rmcp::service::RequestContext;
 use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
-use tokio::io::AsyncWriteExt;
 use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 
@@ -122,10 +122,12 @@ impl EvidenceServer {
         let Some(path) = &self.calls_file else {
             return Ok(());
         };
-        let line = format!("{line}\n");
-        let mut file = tokio::fs::OpenOptions::new().create(true).append(true).open(path).await?;
-        file.write_all(line.as_bytes()).await?;
-        file.flush().await
+        let (line, path) = (format!("{line}\n"), path.clone());
+        let written = tokio::task::spawn_blocking(move || {
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+            file.write_all(line.as_bytes())
+        });
+        written.await?
     }
 }
 
@@ -148,7 +150,9 @@ async fn answer(tool: &EvidenceTool, arguments: &Map<String, Value>) -> CallTool
     if *hang {
         std::future::pending::<()>().await;
     }
-    tokio::time::sleep(*delay).await;
+    if !delay.is_zero() {
+        tokio::time::sleep(*delay).await;
+    }
     let content = vec![ContentBlock::text(recorded.text_for(arguments))];
     if *is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }

@@ -27,7 +27,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(25);
 const LIFETIME_FACTOR: u32 = 30;
 /// The time that one request may take for its head, its body and the queue, as a multiple of the body timeout.
 const REQUEST_FACTOR: u32 = 3;
-/// Tells a client without a connection permit to try again.
+/// The answer to a client without a connection permit: it may try again.
 const OVER_LIMIT: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
@@ -37,6 +37,7 @@ pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q
         name: "alerts",
         limits: settings.limits,
         header_timeout: settings.header_timeout,
+        write_timeout: http::WRITE_TIMEOUT,
         lifetime: Some(LIFETIME_FACTOR * settings.body_timeout),
         last_request_timeout: REQUEST_FACTOR * settings.body_timeout,
         drain_timeout: DRAIN_TIMEOUT,

@@ -1,14 +1,15 @@
 //! The roles of the binary and the parts that they are composed of. Beside `cli`, the only place that names two
 //! adapters.
 //!
-//! `worker`, `llm_service` and `receive` run until a signal stops them; `migrate`, `models`, `doctor`, `init` and
-//! `drill` serve commands.
+//! `worker`, `llm_service`, `receive` and `web` run until a signal stops them; `migrate`, `models`, `doctor`, `init`
+//! and `drill` serve commands. `questions` is for a command and for `web`.
 //! All of them use `credentials`, `connect` and `redact` (addresses), `secrets` and `masked` (the mask), `tools` (MCP
 //! servers), `guard` and `shutdown` (the process).
 
 pub mod worker;
 pub mod llm_service;
 pub mod receive;
+pub mod questions;
 pub mod migrate;
 pub mod models;
 pub mod doctor;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::connect::Addresses;
 use super::shutdown::print_ready_and_metrics;
-use crate::bus::{self, CHAIN, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT};
+use crate::bus::{self, ASKED_BY, CHAIN, Error, Nats, NewAlert, PARENT_ID, SESSION_ID, TRACEPARENT};
 use crate::config::{Config, Receive, Secret, environment_fault, process_env};
 use crate::investigation::ids::SessionId;
 use crate::listener::{Limits, Token};
@@ -235,10 +235,11 @@ impl Queue for Broker {
 /// The rule for each header that a message may have. A proxy adds a `traceparent` of its own, so the response does not
 /// name that header when it is ignored.
 fn header_rules(receive: &Receive) -> HeaderRules {
-    let is_listed = |name: &str| name != PARENT_ID && receive.headers.iter().any(|listed| listed == name);
+    let forbidden = vec![PARENT_ID, ASKED_BY];
+    let is_listed = |name: &str| !forbidden.contains(&name) && receive.headers.iter().any(|listed| listed == name);
     let (forwarded, rest): (Vec<_>, Vec<_>) = bus::ALLOWED.into_iter().partition(|name| is_listed(name));
-    let ignored = rest.into_iter().filter(|name| ![PARENT_ID, TRACEPARENT].contains(name)).collect();
-    HeaderRules { forwarded, ignored, forbidden: vec![PARENT_ID] }
+    let ignored = rest.into_iter().filter(|name| *name != TRACEPARENT && !forbidden.contains(name)).collect();
+    HeaderRules { forwarded, ignored, forbidden }
 }
 
 /// The session id that the client chose, otherwise a new one; and the headers with this id.
@@ -306,14 +307,14 @@ mod tests {
     fn every_header_can_be_listed_except_the_parent_of_a_question() {
         let all = Receive { headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into(), ..Receive::default() };
         let HeaderRules { mut forwarded, ignored, forbidden } = header_rules(&all);
-        assert_eq!((ignored, forbidden), (vec![], vec![PARENT_ID]));
-        forwarded.push(PARENT_ID);
+        assert_eq!((ignored, &forbidden), (vec![], &vec![PARENT_ID, ASKED_BY]));
+        forwarded.extend(forbidden);
         forwarded.sort_unstable();
         let mut known = bus::ALLOWED;
         known.sort_unstable();
         assert_eq!(forwarded, known);
         let none = header_rules(&Receive { headers: vec![PARENT_ID.to_owned()], ..Receive::default() });
-        assert_eq!((none.forwarded.len(), none.ignored.len()), (0, bus::ALLOWED.len() - 2), "{none:?}");
+        assert_eq!((none.forwarded.len(), none.ignored.len()), (0, bus::ALLOWED.len() - 3), "{none:?}");
     }
 
     #[test]

@@ -10,7 +10,9 @@ mod files;
 use std::collections::BTreeSet;
 
 pub use self::files::SecretFiles;
-use crate::config::{Config, McpAddress, McpServer, McpTransport, RunbookToken, Template, process_env};
+use crate::config::{
+    Config, McpAddress, McpServer, McpTransport, NotificationSecret, RunbookToken, Template, process_env,
+};
 use crate::investigation::mask::Mask;
 
 use super::connect::Addresses;
@@ -44,6 +46,11 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
     }
     for source in config.runbooks.sources() {
         if let Some(RunbookToken::Variable(name)) = &source.token {
+            values.extend(process_env(name));
+        }
+    }
+    for secret in config.notifications.values().flat_map(|route| route.kind.secrets()) {
+        if let NotificationSecret::Variable(name) = secret {
             values.extend(process_env(name));
         }
     }

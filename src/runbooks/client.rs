@@ -3,15 +3,12 @@
 //!
 //! A proxy of the environment is used. It resolves names itself, so its own rules decide then where a name may lead.
 
-use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{AUTHORIZATION, LOCATION};
-use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, Url};
 use url::Host;
 
@@ -19,10 +16,9 @@ use super::Hosts;
 use super::address::{Reach, refused};
 use super::location::{GITHUB_RAW, redirected};
 use crate::investigation::runbook::RunbookHost;
+use crate::outgoing;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_REDIRECTS: usize = 5;
-const USER_AGENT: &str = concat!("tarsy/", env!("CARGO_PKG_VERSION"));
 
 /// The client, which also trusts the authorities of `ca_file`.
 ///
@@ -30,16 +26,7 @@ const USER_AGENT: &str = concat!("tarsy/", env!("CARGO_PKG_VERSION"));
 /// A text with the reason, when the file cannot be read or has no authority.
 pub(super) fn build(hosts: &Hosts, ca_file: Option<&Path>) -> Result<Client, String> {
     let authorities = ca_file.map(authorities).transpose()?.unwrap_or_default();
-    // Another part of the process may have installed a provider of cryptography; there is only one, ring.
-    rustls::crypto::ring::default_provider().install_default().ok();
-    let builder = || {
-        Client::builder()
-            .user_agent(USER_AGENT)
-            .redirect(Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .dns_resolver(CheckedResolver(hosts.clone()))
-    };
+    let builder = || outgoing::builder().dns_resolver(CheckedResolver(hosts.clone()));
     let built = builder().tls_certs_merge(authorities.clone()).build();
     // Without the authorities of the system, pages without TLS and those of `ca_file` can still be fetched.
     let built = built.or_else(|_| builder().tls_certs_only(authorities).build());
@@ -117,12 +104,7 @@ impl Resolve for CheckedResolver {
 
 /// A failed request and its innermost cause, without the URL.
 pub(super) fn described(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let sources = std::iter::successors(error.source(), |error| (*error).source());
-    match sources.last() {
-        Some(cause) => format!("it cannot be reached: {cause}"),
-        None => format!("it cannot be reached: {error}"),
-    }
+    format!("it cannot be reached: {}", outgoing::cause(error))
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ const MAX_CACHED: usize = 64;
 #[derive(Debug)]
 pub struct Runbooks {
     hosts: Hosts,
-    /// The client, or why there is none.
+    /// The client, or the reason why it could not be built.
     client: Result<Client, String>,
     timeout: Duration,
     mask: Mask,

@@ -73,6 +73,9 @@ operations! {
     Recover "recover",
     Prune "prune",
     Probe "probe",
+    NotifyClaim "notify_claim",
+    NotifyRecord "notify_record",
+    NotifyBacklog "notify_backlog",
 }
 
 const RETRY: Backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(2) };

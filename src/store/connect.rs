@@ -7,11 +7,14 @@ use diesel::{Connection, PgConnection};
 
 use super::address;
 use super::error::Error;
+use super::notifications::Outgoing;
 use super::pool::{self, Limits, Newest, Pool};
 use super::tails::Tails;
 use super::writes::prune::Positions;
 use crate::config::Secret;
+use crate::investigation::ids::SessionId;
 use crate::investigation::mask::Mask;
+use crate::investigation::public_url::PublicUrl;
 
 /// The least time that libpq waits for a server, in seconds.
 const MIN_CONNECT_SECS: u64 = 2;
@@ -176,6 +179,9 @@ pub struct Store {
     /// The row that the probe of this process writes to.
     pub(super) probe_slot: i16,
     pub(super) mask: Mask,
+    /// Events that end a session carry a link that begins with it.
+    pub(super) public_url: Option<PublicUrl>,
+    pub(super) outgoing: Outgoing,
     /// How far this process has pruned.
     pub(super) positions: Positions,
     pub(super) tails: Tails,
@@ -195,6 +201,8 @@ impl Store {
             retry_for: options.retry_for,
             probe_slot: fastrand::i16(0..PROBE_SLOTS),
             mask: Mask::default(),
+            public_url: None,
+            outgoing: Outgoing::default(),
             positions: Positions::default(),
             tails: Tails::default(),
         })
@@ -205,6 +213,16 @@ impl Store {
     #[must_use]
     pub fn masking(self, mask: Mask) -> Self {
         Self { mask, ..self }
+    }
+
+    /// The same store; the events by which it ends sessions, and its reports, carry a link to the page of the session.
+    #[must_use]
+    pub fn linking(self, public_url: Option<PublicUrl>) -> Self {
+        Self { public_url, ..self }
+    }
+
+    pub(super) fn link(&self, session: SessionId) -> Option<String> {
+        self.public_url.as_ref().map(|url| url.session(session))
     }
 
     /// The present load of the pool that sessions share.

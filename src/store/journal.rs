@@ -66,8 +66,9 @@ impl Journal for Store {
     }
 
     async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
-        let write = Finish::new(lease, end);
+        let write = Finish::new(lease, end, self.link(lease.session_id));
         let written = self.run(Operation::Finish, move |connection| write.write(connection)).await?;
+        self.outgoing.has_changed();
         counted("finish", written).map(|committed| self.tails.pass_on(lease.session_id, committed))
     }
 

@@ -21,9 +21,14 @@ mod fence;
 mod tails;
 mod sessions;
 mod journal;
+mod notifications;
 pub mod writes;
 pub mod reads;
 
+pub use crate::reports::{
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, IdMatch, JoinedAlert, ModelReport,
+    QuestionReport, SessionFilter, SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
+};
 pub use call::OPERATIONS;
 pub use compatibility::{MIGRATIONS, Schema, check_for_worker, check_schema, schema_version};
 pub use connect::{ConnectOptions, PoolUse, Secrets, Store};
@@ -31,11 +36,5 @@ pub use diagnose::{DatabaseReport, diagnose};
 pub use error::Error;
 pub use fit::{DatabaseFit, database_fit};
 pub use migrate::{MIGRATION_TIMEOUT, Migrated, migrate};
-pub use reads::list::{MAX_COUNTED, SessionFilter, SessionLine};
-pub use reads::report::{
-    AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelReport, QuestionReport, SessionReport,
-    StageReport, Tokens, ToolCallReport,
-};
-pub use reads::resolve::IdMatch;
-pub use rows::words::DispositionKind;
+pub use reads::list::MAX_COUNTED;
 pub use writes::cancel::CancelAnswer;

@@ -152,6 +152,23 @@ diesel::table! {
 }
 
 diesel::table! {
+    notifications (session_id, route, moment) {
+        session_id -> Uuid,
+        route -> Text,
+        moment -> Text,
+        created_at -> Timestamptz,
+        due_at -> Timestamptz,
+        closed_at -> Nullable<Timestamptz>,
+        lease -> Nullable<Uuid>,
+        attempts -> Int4,
+        in_doubt -> Bool,
+        outcome -> Nullable<Text>,
+        reason -> Nullable<Text>,
+        receipt -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
     schema_compatibility (only_row) {
         only_row -> Bool,
         oldest_program -> Text,
@@ -243,6 +260,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     entries,
     event_key,
     llm_interactions,
+    notifications,
     schema_compatibility,
     session_plans,
     session_recoveries,

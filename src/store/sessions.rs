@@ -12,13 +12,13 @@ use crate::engine::ports::{
     Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, StoredMessage, Sweep, Swept,
 };
 use crate::investigation::ids::SessionId;
+use crate::reports::DispositionKind;
 
 use super::call::{Operation, once};
 use super::connect::Store;
 use super::fence::count_refused;
 use super::rows::nul;
 use super::rows::number;
-use super::rows::words::DispositionKind;
 use super::statement::statement;
 use super::writes::cancel::CancelAnswer;
 use super::writes::claim::TakeOver;
@@ -48,8 +48,11 @@ impl Sessions for Store {
     }
 
     async fn open(&self, request: OpenRequest) -> Result<Opened, StoreError> {
-        let write = Open::new(request)?;
-        Ok(self.run(Operation::Open, move |connection| write.decide(connection)).await?)
+        let planned = self.outgoing.of_session(&request);
+        let write = Open::new(request, planned)?;
+        let opened = self.run(Operation::Open, move |connection| write.decide(connection)).await?;
+        self.outgoing.has_changed();
+        Ok(opened)
     }
 
     async fn join(&self, request: JoinRequest) -> Result<Option<Opened>, StoreError> {
@@ -68,11 +71,21 @@ impl Sessions for Store {
     async fn give_up(&self, alert: SessionId, refusal: Refusal) -> Result<(), StoreError> {
         // The detail may quote the alert. Every refusal passes this method, so it is masked here.
         let detail = nul::replace(self.mask.apply(&refusal.detail).into_owned());
-        let write = GiveUp { reason: refusal.reason.as_str(), detail, alert_id: alert.0 };
+        let notifications = self.outgoing.of_dead_letter().into();
+        let write = GiveUp {
+            reason: refusal.reason.as_str(),
+            detail,
+            alert_id: alert.0,
+            link: self.link(alert),
+            notifications,
+        };
         let disposition: Option<DispositionKind> =
             self.run(Operation::GiveUp, move |connection| (&write).get_result(connection).optional()).await?;
         match disposition {
-            Some(DispositionKind::Dead) => Ok(()),
+            Some(DispositionKind::Dead) => {
+                self.outgoing.has_changed();
+                Ok(())
+            }
             Some(other) => Err(StoreError::Conflict(format!("alert {alert} cannot be given up: it is {other}"))),
             None => Err(StoreError::Conflict(format!("no alert {alert}"))),
         }
@@ -138,8 +151,10 @@ impl Sessions for Store {
         Ok(())
     }
 
-    async fn cancel(&self, session: SessionId) -> Result<CancelOutcome, StoreError> {
-        Ok(match self.request_cancel(session).await? {
+    async fn cancel(&self, session: SessionId, by: Option<String>) -> Result<CancelOutcome, StoreError> {
+        let answer = self.request_cancel_by(session, by).await?;
+        self.outgoing.has_changed();
+        Ok(match answer {
             CancelAnswer::Requested => CancelOutcome::Requested,
             CancelAnswer::Cancelled => CancelOutcome::Cancelled,
             CancelAnswer::Joined(_) | CancelAnswer::Ended | CancelAnswer::Unknown => CancelOutcome::Nothing,

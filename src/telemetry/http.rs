@@ -25,6 +25,7 @@ const LISTENER: http::Options = http::Options {
     // Enough for some replicas of Prometheus, the probes and a person.
     limits: Limits { connections: 64, per_address: 32 },
     header_timeout: Duration::from_secs(3),
+    write_timeout: http::WRITE_TIMEOUT,
     lifetime: None,
     last_request_timeout: DRAIN_TIMEOUT,
     drain_timeout: DRAIN_TIMEOUT,

@@ -3,12 +3,14 @@
 use super::*;
 
 /// Which of our modules a ring may name, itself aside.
-const RINGS: [(&str, &[&str]); 12] = [
+const RINGS: [(&str, &[&str]); 16] = [
     ("listener", &[]),
+    ("outgoing", &[]),
     ("investigation", &[]),
     ("config", &["investigation"]),
     ("engine", &["investigation", "config"]),
     ("drill", &["config", "investigation"]),
+    ("reports", &["engine", "investigation"]),
     ("store", ADAPTER),
     ("bus", ADAPTER),
     ("llm", ADAPTER),
@@ -16,8 +18,10 @@ const RINGS: [(&str, &[&str]); 12] = [
     ("telemetry", ADAPTER),
     ("receiver", ADAPTER),
     ("runbooks", ADAPTER),
+    ("notifications", ADAPTER),
+    ("web", ADAPTER),
 ];
-const ADAPTER: &[&str] = &["engine", "investigation", "config", "drill", "listener"];
+const ADAPTER: &[&str] = &["engine", "investigation", "config", "drill", "listener", "outgoing", "reports"];
 /// May name everything.
 const COMPOSITION: [&str; 2] = ["cli", "roles"];
 const MAX_FILES: usize = 15;

@@ -30,6 +30,11 @@ fn names_of_tests_have_at_most_eighty_characters() {
     assert_none(&all_sources(), long_test_names);
 }
 
+#[test]
+fn only_the_writer_of_markdown_makes_markup_of_strings() {
+    assert_none(&sources("src"), unescaped_markup);
+}
+
 // ---------------------------------------------------------------- rules: a file in, one line a violation out
 
 fn too_long(source: &Source) -> Vec<String> {
@@ -67,6 +72,15 @@ fn bool_parameters(source: &Source) -> Vec<String> {
     let is_bool = |text: &str| text.split_once(':').is_some_and(|(_, kind)| kind.trim_matches([' ', '&']) == "bool");
     let found = parameters(&source.text).into_iter().filter(|parameter| is_bool(&parameter.text));
     found.map(|Parameter { line, function, text }| format!("line {line}: {function} takes a bool: {text}")).collect()
+}
+
+/// Every other file gets its markup from `html!`, which escapes each text.
+fn unescaped_markup(source: &Source) -> Vec<String> {
+    if source.path == "src/web/markdown/writer.rs" {
+        return Vec::new();
+    }
+    let lines = code_lines(&source.text).filter(|(_, code)| code.contains("PreEscaped"));
+    lines.map(|(line, _)| format!("line {line}: PreEscaped")).collect()
 }
 
 fn long_test_names(source: &Source) -> Vec<String> {
@@ -193,4 +207,11 @@ fn a_long_name_of_a_test_is_found() {
     let long = "a".repeat(MAX_TEST_NAME + 1);
     let text = format!("#[test]\nfn {long}() {{}}\nfn {long}() {{}}\n#[tokio::test]\nasync fn short() {{}}\n");
     assert_eq!(long_test_names(&source("src/new/a.rs", &text)), [format!("line 2: 81 characters: {long}")]);
+}
+
+#[test]
+fn markup_that_is_made_of_a_string_is_found() {
+    let text = "// PreEscaped is for the writer\nlet page = maud::PreEscaped(title);\n";
+    assert_eq!(unescaped_markup(&source("src/web/pages/a.rs", text)), ["line 2: PreEscaped"]);
+    assert_eq!(unescaped_markup(&source("src/web/markdown/writer.rs", text)), Vec::<String>::new());
 }

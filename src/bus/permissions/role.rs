@@ -12,8 +12,10 @@ pub enum NatsRole {
     Receiver,
     /// `tarsy worker`.
     Worker,
-    /// `tarsy watch`.
+    /// `tarsy watch`, and `tarsy web` that only shows.
     Watcher,
+    /// `tarsy web` with users who may ask questions or cancel investigations.
+    Web,
     /// `tarsy migrate`, and every command for people.
     Administrator,
 }
@@ -34,7 +36,8 @@ const OWN_RIGHTS: &str = "$SYS.REQ.USER.INFO";
 const DOCTOR_INBOX: &str = "_INBOX_doctor.>";
 
 impl NatsRole {
-    pub const ALL: [Self; 5] = [Self::Producer, Self::Receiver, Self::Worker, Self::Watcher, Self::Administrator];
+    pub const ALL: [Self; 6] =
+        [Self::Producer, Self::Receiver, Self::Worker, Self::Watcher, Self::Web, Self::Administrator];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,6 +45,7 @@ impl NatsRole {
             Self::Receiver => "receiver",
             Self::Worker => "worker",
             Self::Watcher => "watcher",
+            Self::Web => "web",
             Self::Administrator => "administrator",
         }
     }
@@ -66,6 +70,14 @@ impl NatsRole {
                 A::InspectStreams,
             ],
             Self::Watcher => &[A::ReadTimelines, A::ReadLastEvents, A::ReadStatus, A::InspectStreams],
+            Self::Web => &[
+                A::AskQuestions,
+                A::RequestCancels,
+                A::ReadTimelines,
+                A::ReadLastEvents,
+                A::ReadStatus,
+                A::InspectStreams,
+            ],
             Self::Administrator => &[
                 A::QueueAlerts,
                 A::AskQuestions,
@@ -90,7 +102,8 @@ impl NatsRole {
             Self::Producer => &["_INBOX.>", "_INBOX_submit.>", "_INBOX_doctor.>"],
             Self::Receiver => &["_INBOX_receive.>", "_INBOX_doctor.>"],
             Self::Worker => &["_INBOX_worker.>", "_INBOX_doctor.>"],
-            Self::Watcher => &["_INBOX_watch.>", "_INBOX_doctor.>"],
+            Self::Watcher => &["_INBOX_watch.>", "_INBOX_web.>", "_INBOX_doctor.>"],
+            Self::Web => &["_INBOX_web.>", "_INBOX_doctor.>"],
             Self::Administrator => &[
                 "_INBOX_ask.>",
                 "_INBOX_cancel.>",
@@ -112,7 +125,7 @@ impl NatsRole {
             Self::Producer | Self::Receiver => &[OWN_RIGHTS],
             // A worker sends itself a message to know that it is subscribed.
             Self::Worker => &[OWN_RIGHTS, DOCTOR_INBOX, "_INBOX_worker.>"],
-            Self::Watcher | Self::Administrator => &[OWN_RIGHTS, DOCTOR_INBOX],
+            Self::Watcher | Self::Web | Self::Administrator => &[OWN_RIGHTS, DOCTOR_INBOX],
         };
         sorted(abilities.chain(own).copied())
     }

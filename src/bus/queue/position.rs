@@ -95,13 +95,25 @@ impl Nats {
     ///
     /// When the stream or a consumer cannot be read.
     pub async fn backlog(&self) -> Result<Vec<Backlog>, Error> {
+        let mut backlog = self.backlog_without_ages().await?;
+        for of in &mut backlog {
+            let is_empty = of.pending == 0 && of.in_progress == 0;
+            of.oldest = if is_empty { None } else { self.age_of_oldest(of.priority).await? };
+        }
+        Ok(backlog)
+    }
+
+    /// The same without the age of the oldest alert, for which a client has to be permitted to read queued alerts.
+    ///
+    /// # Errors
+    ///
+    /// When a consumer cannot be read.
+    pub async fn backlog_without_ages(&self) -> Result<Vec<Backlog>, Error> {
         let mut backlog = Vec::with_capacity(Priority::ALL.len());
         for priority in Priority::ALL {
             let info = self.consumer_of(priority).await?;
             let (pending, in_progress) = (info.num_pending, u64::try_from(info.num_ack_pending).unwrap_or(u64::MAX));
-            let is_empty = pending == 0 && in_progress == 0;
-            let oldest = if is_empty { None } else { self.age_of_oldest(priority).await? };
-            backlog.push(Backlog { priority, pending, in_progress, oldest });
+            backlog.push(Backlog { priority, pending, in_progress, oldest: None });
         }
         Ok(backlog)
     }

@@ -106,7 +106,7 @@ impl Nats {
         loop {
             match self.enqueue_once(subject.clone(), headers.clone(), body.clone()).await {
                 Err(Error::NoStream(_)) if self.is_clustered() => {}
-                // A server without JetStream may be a leaf node of one with it, so only a failure tells.
+                // A server without JetStream may be a leaf node of one that has it, so it is asked after a failure.
                 Err(Error::NoStream(_)) if !self.client.server_info().jetstream => return Err(self.no_jetstream()),
                 outcome => return outcome,
             }

@@ -81,6 +81,13 @@ struct PublisherTask {
     is_held: AtomicBool,
 }
 
+/// A session's publisher.
+enum Started {
+    /// It reads the table first.
+    Now(Arc<PublisherTask>),
+    Before(Arc<PublisherTask>),
+}
+
 /// How far a publisher has come.
 #[derive(Debug)]
 enum Progress {
@@ -165,11 +172,11 @@ impl<O: Outbox> JetStreamFeed<O> {
         Publisher::new(&self.0.nats, Arc::clone(&self.0.outbox), session, Arc::clone(&self.0.signer))
     }
 
-    /// The session's publisher, which is started if there is none; `None` if that is not possible.
-    fn started(&self, session: SessionId) -> Option<Arc<PublisherTask>> {
+    /// The session's publisher, started on first use; `None` at the limit of publishers or after the feed was closed.
+    fn started(&self, session: SessionId) -> Option<Started> {
         let mut sessions = self.sessions();
         if let Some(task) = sessions.get(&session) {
-            return Some(Arc::clone(task));
+            return Some(Started::Before(Arc::clone(task)));
         }
         if sessions.len() >= self.0.settings.max_sessions || self.0.stop.is_cancelled() {
             tracing::debug!(session_id = %session, "notification dropped: publisher limit reached");
@@ -184,7 +191,7 @@ impl<O: Outbox> JetStreamFeed<O> {
         sessions.insert(session, Arc::clone(&task));
         let publishing = self.clone().publish(session, Arc::clone(&task)).instrument(trace::beside(session));
         self.0.tasks.spawn(publishing);
-        Some(task)
+        Some(Started::Now(task))
     }
 
     fn forget(&self, session: SessionId, task: &Arc<PublisherTask>) {
@@ -204,7 +211,8 @@ impl<O: Outbox> JetStreamFeed<O> {
     ) {
         let mut failures = 0;
         loop {
-            match self.catch_up(publisher, source).await {
+            // Boxed: a publisher waits most of the time.
+            match Box::pin(self.catch_up(publisher, source)).await {
                 Ok(session_seq) => {
                     if failures > 0 {
                         tracing::info!(session_id = %session, session_seq, "publishing resumed");
@@ -268,15 +276,16 @@ impl<O: Outbox> JetStreamFeed<O> {
 
 impl<O: Outbox> Feed for JetStreamFeed<O> {
     fn notify(&self, session: SessionId) {
-        if let Some(task) = self.started(session) {
+        if let Some(Started::Before(task)) = self.started(session) {
             task.notified.notify_one();
         }
     }
 
     fn notify_up_to(&self, session: SessionId, last_seq: u32) {
-        let Some(task) = self.started(session) else { return };
+        let Some(started) = self.started(session) else { return };
+        let (Started::Now(task) | Started::Before(task)) = &started;
         task.is_held.store(true, Ordering::Relaxed);
-        if !task.progress.borrow().has_reached(last_seq) {
+        if matches!(started, Started::Before(_)) && !task.progress.borrow().has_reached(last_seq) {
             task.notified.notify_one();
         }
     }

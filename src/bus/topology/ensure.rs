@@ -15,6 +15,8 @@ use crate::bus::names::{ALERTS, Priority};
 const MOVE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Between two looks at a stream that moves.
 const MOVE_POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// How long servers that elect a leader may leave a request unanswered. Each request waits for 10 s of it.
+const ELECTION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How many streams and consumers `ensure_topology` has created and updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,8 +49,8 @@ impl Nats {
     ///
     /// # Errors
     ///
-    /// When the server refuses a change or ignores a setting; [`Error::Storage`] when the storage of a stream is not
-    /// the configured one, which NATS cannot change.
+    /// When the server refuses a change, ignores a setting or leaves requests unanswered for a minute;
+    /// [`Error::Storage`] when the storage of a stream is not the configured one, which NATS cannot change.
     pub async fn ensure_topology(&self, settings: &TopologySettings) -> Result<TopologyChanges, Error> {
         let mut ensured = TopologyChanges::default();
         for expected in streams::expected(settings, self.max_payload()) {
@@ -57,7 +59,7 @@ impl Nats {
         for priority in Priority::ALL {
             ensured.count(&self.ensure_consumer(priority, settings).await?);
         }
-        self.verify_topology(settings).await?;
+        through_elections(async || self.verify_topology(settings).await).await?;
         Ok(ensured)
     }
 
@@ -66,9 +68,13 @@ impl Nats {
         if expected.placement.is_some() && !self.is_clustered() {
             return Err(Error::PlacementWithoutCluster(expected.name));
         }
-        let Some(found) = self.find_stream(&expected.name).await? else {
-            let created = self.jetstream.create_stream(&expected).await;
-            created.map_err(|error| self.admin(&expected.name, "create", &error))?;
+        let found = through_elections(async || self.find_stream(&expected.name).await).await?;
+        let Some(found) = found else {
+            let create = async || {
+                let created = self.jetstream.create_stream(&expected).await;
+                created.map_err(|error| self.admin(&expected.name, "create", &error))
+            };
+            through_elections(create).await?;
             return Ok(Ensured::Created);
         };
         if found.config.storage != expected.storage {
@@ -96,8 +102,11 @@ impl Nats {
     }
 
     async fn update_stream(&self, config: &stream::Config) -> Result<(), Error> {
-        let updated = self.jetstream.update_stream(config).await;
-        updated.map(|_| ()).map_err(|error| Error::admin(&config.name, "update", &error))
+        let update = async || {
+            let updated = self.jetstream.update_stream(config).await;
+            updated.map(|_| ()).map_err(|error| Error::admin(&config.name, "update", &error))
+        };
+        through_elections(update).await
     }
 
     /// Updates a stream when its move has ended: it is on as many servers as it had `copies`, and all are up to date.
@@ -106,7 +115,8 @@ impl Nats {
         let mut reason = "it still moves".to_owned();
         while Instant::now() < limit {
             tokio::time::sleep(MOVE_POLL_INTERVAL).await; // interval between polls
-            let cluster = self.find_stream(&config.name).await?.and_then(|found| found.cluster);
+            let found = through_elections(async || self.find_stream(&config.name).await).await?;
+            let cluster = found.and_then(|found| found.cluster);
             let has_moved = cluster.is_some_and(|cluster| {
                 let is_whole = cluster.leader.is_some() && cluster.replicas.len() + 1 == copies;
                 is_whole && cluster.replicas.iter().all(|copy| copy.current)
@@ -128,7 +138,7 @@ impl Nats {
 
     async fn ensure_consumer(&self, priority: Priority, settings: &TopologySettings) -> Result<Ensured, Error> {
         let expected = consumers::expected(priority, settings);
-        let found = self.find_consumer(priority).await?;
+        let found = through_elections(async || self.find_consumer(priority).await).await?;
         let (action, ensured) = match &found {
             None => ("create", Ensured::Created),
             Some(found) if consumers::differences(priority, found, &expected).is_empty() => {
@@ -136,8 +146,50 @@ impl Nats {
             }
             Some(_) => ("update", Ensured::Updated),
         };
-        let done = self.jetstream.create_consumer_on_stream(expected, ALERTS).await;
-        done.map_err(|error| Error::admin(priority.consumer(), action, &error))?;
+        let change = async || {
+            let done = self.jetstream.create_consumer_on_stream(expected.clone(), ALERTS).await;
+            done.map_err(|error| Error::admin(priority.consumer(), action, &error))
+        };
+        through_elections(change).await?;
         Ok(ensured)
+    }
+}
+
+/// Repeats a request while no server answers it: servers that elect a leader drop requests. Every request of
+/// [`Nats::ensure_topology`] may be repeated.
+async fn through_elections<T>(ask: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    let limit = Instant::now() + ELECTION_TIMEOUT;
+    loop {
+        match ask().await {
+            Err(Error::Admin { object, reason, .. }) if reason.contains("timed out") && Instant::now() < limit => {
+                tracing::info!(%object, reason, "no server has answered: asking again");
+            }
+            answer => return answer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unanswered_request_is_repeated_for_a_minute_and_a_refused_one_is_not() {
+        let asked = AtomicU32::new(0);
+        let ask = async |answered_at: u32, reason: &str| {
+            tokio::time::sleep(Duration::from_secs(10)).await; // the time limit of a request
+            match asked.fetch_add(1, Ordering::Relaxed) + 1 {
+                count if count == answered_at => Ok(()),
+                _ => Err(Error::admin("TARSY_ALERTS", "read", &reason)),
+            }
+        };
+        through_elections(async || ask(3, "request timed out").await).await.unwrap();
+        assert_eq!(asked.swap(0, Ordering::Relaxed), 3);
+        through_elections(async || ask(u32::MAX, "request timed out").await).await.unwrap_err();
+        assert_eq!(asked.swap(0, Ordering::Relaxed), 6);
+        through_elections(async || ask(3, "no suitable peers").await).await.unwrap_err();
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
     }
 }

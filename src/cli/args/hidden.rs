@@ -74,7 +74,10 @@ fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
 impl Command {
     /// Whether the command runs until a signal stops it.
     pub fn is_role(&self) -> bool {
-        matches!(self, Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_))
+        matches!(
+            self,
+            Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_)
+        )
     }
 
     /// The role in the name of the service that traces of this command belong to, empty for a command of people; `None`
@@ -99,6 +102,7 @@ impl Command {
             | Self::Health(_)
             | Self::Models(_)
             | Self::Tools(_)
+            | Self::Notify(_)
             | Self::Inspect(_)
             | Self::Completions(_) => None,
         }

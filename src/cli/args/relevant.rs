@@ -10,7 +10,7 @@ const LLM: &str = "llm_addr";
 const CONFIG: &str = "config";
 
 /// The options that a command does not use. A command that is not listed uses all of them.
-const UNUSED: [(&str, &[&str]); 17] = [
+const UNUSED: [(&str, &[&str]); 18] = [
     ("llm-service", &[NATS, DATABASE, LLM]),
     ("receive", &[DATABASE, LLM]),
     ("migrate", &[LLM]),
@@ -26,6 +26,7 @@ const UNUSED: [(&str, &[&str]); 17] = [
     ("health", &[NATS, DATABASE, LLM, CONFIG]),
     ("models", &[NATS, DATABASE]),
     ("tools", &[NATS, DATABASE, LLM]),
+    ("notify", &[NATS, DATABASE, LLM]),
     ("inspect", &[NATS, DATABASE, LLM]),
     ("completions", &[NATS, DATABASE, LLM, CONFIG]),
 ];

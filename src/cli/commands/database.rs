@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 
-use super::addresses;
+use super::{addresses, public_url};
 use crate::bus::Nats;
 use crate::cli::args::GlobalArgs;
 use crate::cli::session_ref::SessionRef;
@@ -33,7 +33,8 @@ impl Database {
     pub(super) fn of(global: &GlobalArgs, command: &str) -> anyhow::Result<Self> {
         let addresses = addresses(global);
         let options = addresses.database_for_command(command)?;
-        Ok(Self { store: Arc::new(Store::new(&options)?), options, redacted: addresses.redacted_database() })
+        let store = Store::new(&options)?.linking(public_url(global));
+        Ok(Self { store: Arc::new(store), options, redacted: addresses.redacted_database() })
     }
 
     /// Runs a call of the store; an error names what mends it.

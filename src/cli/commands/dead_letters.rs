@@ -9,7 +9,7 @@ use super::database::{Database, ambiguous, with_cause};
 use super::output::{json_line, json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
-use super::{addresses, load_config, submit};
+use super::{addresses, link, load_config, public_url, submit};
 use crate::bus::{CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use crate::cli::args::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
@@ -88,8 +88,9 @@ async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> a
     let (priority, _) = submit::queue_of(&published.subject);
     let origin = Some(Origin { key: "retry_of", session: letter.alert_id, words: "retry of" });
     let store = || Database::of(global, "dead-letters").ok().map(|database| database.store);
-    let sources = args.watch.then(|| Sources { nats, store: store() });
-    PublishedSession { session, published, priority, origin }.finish(sources, &args.view).await
+    let sources = args.watch.then(|| Sources { nats, store: store(), public_url: public_url(global) });
+    let link = link(global, session);
+    PublishedSession { session, published, priority, origin, link }.finish(sources, &args.view).await
 }
 
 /// Refuses what would become the same dead letter again.

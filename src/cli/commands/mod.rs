@@ -17,6 +17,7 @@ mod config;
 mod checks;
 mod models;
 mod tools;
+mod notify;
 mod inspect;
 mod database;
 mod publish;
@@ -29,7 +30,9 @@ use tracing::level_filters::LevelFilter;
 use crate::bus;
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
 use crate::cli::exit::Exit;
-use crate::config::{Config, Faults, find, process_env};
+use crate::config::{Config, Faults, Web, find, process_env};
+use crate::investigation::ids::SessionId;
+use crate::investigation::public_url::PublicUrl;
 use crate::roles::connect::{Addresses, BadAddress, LOCAL_NATS, from_file, llm_credentials};
 use crate::roles::{credentials, secrets};
 use crate::store;
@@ -92,6 +95,7 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
         Command::Health(args) => checks::health(args).await,
         Command::Models(args) => models::run(&global, args).await,
         Command::Tools(args) => tools::run(&global, args).await,
+        Command::Notify(command) => notify::run(&global, command).await,
         Command::Inspect(command) => inspect::run(&global, command),
         Command::Completions(args) => checks::completions(args),
     };
@@ -161,6 +165,17 @@ fn joined_causes(error: &anyhow::Error) -> String {
 
 fn load_config(global: &GlobalArgs) -> anyhow::Result<Config> {
     Ok(Config::load(find(global.config.clone()).as_deref(), &process_env)?)
+}
+
+/// Where the pages are, by the configuration of this machine. A link is no reason for a command to fail.
+fn public_url(global: &GlobalArgs) -> Option<PublicUrl> {
+    let web = Web::load(find(global.config.clone()).as_deref(), &process_env);
+    web.inspect_err(|faults| tracing::warn!("no links: {faults}")).unwrap_or_default().public_url
+}
+
+/// The page of a session.
+fn link(global: &GlobalArgs, session: SessionId) -> Option<String> {
+    public_url(global).map(|url| url.session(session))
 }
 
 /// Reads the addresses from files where no option and no variable has them.

@@ -18,6 +18,8 @@ pub(super) struct PublishedSession {
     pub(super) priority: Priority,
     /// Another session that this one refers to.
     pub(super) origin: Option<Origin>,
+    /// Its page, if there are pages.
+    pub(super) link: Option<String>,
 }
 
 /// A session that a published alert or question refers to.
@@ -46,6 +48,9 @@ impl PublishedSession {
         } else {
             print(&[self.session.to_string()])?;
             note(&format!("Watch: tarsy watch {}", self.session.short()))?;
+            if let Some(link) = &self.link {
+                note(&messages::link(link))?;
+            }
         }
         Ok(Exit::Done)
     }
@@ -61,8 +66,10 @@ impl PublishedSession {
     fn json(&self) -> Value {
         let Published { subject, sequence } = &self.published;
         let mut json = json!({"session_id": self.session, "subject": subject, "stream_sequence": sequence});
-        if let Some((Origin { key, session, .. }, json)) = self.origin.as_ref().zip(json.as_object_mut()) {
-            json.insert((*key).to_owned(), session.to_string().into());
+        let origin = self.origin.as_ref().map(|Origin { key, session, .. }| (*key, session.to_string()));
+        let link = self.link.clone().map(|link| ("url", link));
+        if let Some(json) = json.as_object_mut() {
+            json.extend(origin.into_iter().chain(link).map(|(key, value)| (key.to_owned(), value.into())));
         }
         json
     }

@@ -44,7 +44,7 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     logs::hide(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask.clone());
     let options = worker::Options { addresses, name, listen: args.listen, mask };
-    worker::run(options, config, shutdown::on_signals(args.parent.stop_on())?).await?;
+    Box::pin(worker::run(options, config, shutdown::on_signals(args.parent.stop_on())?)).await?;
     Ok(Exit::Done)
 }
 

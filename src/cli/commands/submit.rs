@@ -12,7 +12,7 @@ use super::database::Database;
 use super::output::note;
 use super::publish::PublishedSession;
 use super::watch::follow::Sources;
-use super::{addresses, load_config};
+use super::{addresses, link, load_config, public_url};
 use crate::bus::{CHAIN, FORCE, NewAlert, Priority, SESSION_ID, Subject, SubjectSuffix, TRACEPARENT};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
@@ -46,8 +46,11 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
     // Without a database the timeline comes from the stream alone.
     let has_database = args.watch && addresses.database_url.is_some();
     let database = has_database.then(|| Database::of(global, "submit")).transpose()?;
-    let sources = args.watch.then(|| Sources { nats, store: database.map(|database| database.store) });
-    PublishedSession { session, published, priority, origin: None }.finish(sources, &args.view).await
+    let public_url = public_url(global);
+    let sources = args.watch.then(|| Sources { nats, store: database.map(|database| database.store), public_url });
+    PublishedSession { session, published, priority, origin: None, link: link(global, session) }
+        .finish(sources, &args.view)
+        .await
 }
 
 /// The bytes of a file or of standard input.
@@ -80,7 +83,7 @@ fn text_of(argument: &Path) -> Option<String> {
     (text.trim().contains(char::is_whitespace) && !looks_like_a_path && !argument.exists()).then(|| text.to_owned())
 }
 
-/// Refuses what a worker would give up, as far as this machine's configuration tells.
+/// Refuses an alert that a worker with the configuration of this machine would give up.
 ///
 /// # Errors
 /// With the reason that the dead letter would have.

@@ -1,16 +1,17 @@
 //! Renders timelines, tables and reports as text. Pure: knows no terminal, no stream and no clock.
 //!
 //! `timeline` turns events into lines as they arrive; `tables` and `report` show what the store returned. All of them
-//! share `style`, `text` (cleaning and cutting), `format` (times and sizes) and `json`.
+//! share `style`, `text` (cutting and wrapping) and `json`. What a row says is `investigation/timeline/rows`, which the
+//! web interface shows as well.
 
 pub(crate) mod style;
 pub(crate) mod text;
-pub(crate) mod format;
-pub(crate) mod json;
 pub(crate) mod markdown;
-pub(crate) mod results;
 pub mod timeline;
 pub mod tables;
 pub mod report;
 #[cfg(test)]
 pub(crate) mod tests;
+
+pub(crate) use crate::investigation::readable::{format, results};
+pub(crate) use crate::reports::json;

@@ -1,4 +1,8 @@
-//! How output looks: width, characters, symbols, colours.
+//! How output looks: width, characters, colours.
+
+use crate::investigation::timeline::rows::Tone;
+
+pub use crate::investigation::readable::text::Charset;
 
 /// The appearance of a timeline or a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,72 +55,6 @@ impl Default for Style {
     }
 }
 
-/// The characters that the output may contain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Charset {
-    #[default]
-    Unicode,
-    /// No character above 127.
-    Ascii,
-}
-
-impl Charset {
-    /// `glyph`, or `plain` where only ASCII may be shown.
-    pub(crate) fn pick<'a>(self, glyph: &'a str, plain: &'a str) -> &'a str {
-        match self {
-            Self::Unicode => glyph,
-            Self::Ascii => plain,
-        }
-    }
-
-    pub(crate) fn arrow(self) -> &'static str {
-        self.pick("→", "->")
-    }
-
-    pub(crate) fn ellipsis(self) -> &'static str {
-        self.pick("…", "...")
-    }
-}
-
-/// The kind of a line, as one character.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Symbol {
-    Start,
-    Thinking,
-    Call,
-    Result,
-    Search,
-    Code,
-    Analysis,
-    Error,
-    Resumed,
-    Fallback,
-    Joined,
-    End,
-    Unknown,
-}
-
-impl Symbol {
-    pub(super) fn glyph(self, charset: Charset) -> &'static str {
-        let (glyph, plain) = match self {
-            Self::Start => ("●", "*"),
-            Self::Thinking => ("∴", "~"),
-            Self::Call => ("→", ">"),
-            Self::Result => ("←", "<"),
-            Self::Search => ("⌕", "?"),
-            Self::Code => ("λ", "="),
-            Self::Analysis => ("✔", "#"),
-            Self::Error => ("!", "!"),
-            Self::Resumed => ("↻", "@"),
-            Self::Fallback => ("⇄", "%"),
-            Self::Joined => ("+", "+"),
-            Self::End => ("■", "."),
-            Self::Unknown => ("·", "-"),
-        };
-        charset.pick(glyph, plain)
-    }
-}
-
 /// A colour, by its meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Paint {
@@ -149,5 +87,18 @@ impl Paint {
             return text.to_owned();
         }
         format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+impl From<Tone> for Paint {
+    fn from(tone: Tone) -> Self {
+        match tone {
+            Tone::Plain => Self::Plain,
+            Tone::Quiet => Self::Dim,
+            Tone::Strong => Self::Bold,
+            Tone::Bad => Self::Red,
+            Tone::Caution => Self::Yellow,
+            Tone::Good => Self::Green,
+        }
     }
 }

@@ -17,15 +17,15 @@ use super::attempt::Attempt;
 use super::heartbeat::with_heartbeat;
 use crate::engine::ports::{
     DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
-    PreparedAlert, Received, Refusal, Sessions, StoreError,
+    PreparedAlert, Received, Refusal, SessionRecord, Sessions, StoreError,
 };
 use crate::engine::run::holder::Leased;
+use crate::engine::run::session;
 use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::alert_update::Change;
 use crate::investigation::ids::SessionId;
-use crate::investigation::plan::Plan;
 
 /// Until the session of the fingerprint that is being cancelled has ended.
 const CANCELLING_DELAY: Duration = Duration::from_secs(2);
@@ -243,7 +243,8 @@ impl<W: World> Shared<W> {
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
         let PreparedAlert { alert, force, retry_of, thread } = prepared;
         let Planned { plan, started, awaited_servers: _ } = planned;
-        let (span, frozen) = (trace::claim(), plan.clone());
+        let span = trace::claim();
+        let (record, first_stage) = session::opened(id, plan.clone());
         let request = OpenRequest {
             alert_id: id,
             trace: trace::linkable(&span),
@@ -255,6 +256,7 @@ impl<W: World> Shared<W> {
             lease: self.lease(),
             session_timeout: self.settings.limits.session_timeout,
             started,
+            first_stage,
             cooldown: self.settings.cooldown,
             force,
             retry_of,
@@ -265,14 +267,15 @@ impl<W: World> Shared<W> {
         if matches!(opened, Opened::Session(_)) {
             trace::taken(&span);
         }
-        Ok(self.opened(id, opened, asked_at, Some(frozen)))
+        Ok(self.opened(id, opened, asked_at, Some(record)))
     }
 
-    fn opened(&self, id: SessionId, opened: Opened, asked_at: Instant, plan: Option<Plan>) -> Admission {
+    /// `record` is that of the session, if the request could open one.
+    fn opened(&self, id: SessionId, opened: Opened, asked_at: Instant, record: Option<SessionRecord>) -> Admission {
         match opened {
             Opened::Session(claimed) => {
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
-                Admission::Leased(Box::new(Leased { claimed, asked_at, plan }))
+                Admission::Leased(Box::new(Leased { claimed, asked_at, opened: record }))
             }
             Opened::Joined(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);

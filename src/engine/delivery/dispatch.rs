@@ -79,10 +79,11 @@ impl<W: World> Shared<W> {
             }
             Disposition::Undecided { attempts } => attempts,
         };
-        Ok(match self.admit(job, Attempt { sessions, alert: id, number }).await? {
+        // Boxed, as every long future of a session: the ones around it would contain it several times.
+        Ok(match Box::pin(self.admit(job, Attempt { sessions, alert: id, number })).await? {
             Admission::Leased(leased) => {
                 instruments::opened(job.derived_id);
-                Some(self.run(*leased, &job.delivery).await)
+                Some(Box::pin(self.run(*leased, &job.delivery)).await)
             }
             Admission::Placed => Some(self.settler.take(id, &job.delivery)),
             Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.lease()))),
@@ -117,7 +118,7 @@ impl<W: World> Shared<W> {
                 drop(span);
                 metrics::counter!("tarsy_sessions_resumed_total").increment(1);
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session taken over");
-                Ok(self.run(Leased { claimed, asked_at, plan: None }, delivery).await)
+                Ok(Box::pin(self.run(Leased { claimed, asked_at, opened: None }, delivery)).await)
             }
             Claim::Busy(remaining) => Ok(Acknowledgement::Nak(jittered(remaining))),
             Claim::Ended { .. } => Ok(self.settler.take(id, delivery)),

@@ -96,7 +96,7 @@ impl<W: World> Settler<W> {
     }
 
     async fn settle_and_acknowledge(self: Arc<Self>, id: SessionId) {
-        let settled = self.until_settled(id);
+        let settled = Box::pin(self.until_settled(id));
         let acknowledgement = with_heartbeat(self.lease / 3, || self.progress(id), settled).await;
         let delivery = {
             let mut waiting = lock(&self.waiting);

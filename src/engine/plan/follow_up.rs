@@ -60,7 +60,7 @@ pub fn plan(
     let agent = agent_plan(config, &request, |briefing| prompts(briefing, thread, question), &listing)?;
     let agent = AgentPlan { citable: Some(thread.citable()), ..agent };
     let unavailable_servers = names_of(&listing.unavailable);
-    let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };
+    let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent.into()] };
     Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages: vec![stage], unavailable_servers })
 }
 

@@ -3,6 +3,7 @@
 //! The caller [chooses](choose) the chain, lists the tools of [its servers](servers_of), and [plans](plan).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::agent_tools::{AgentTools, agent_tools, servers_for};
 pub use super::error::PlanError;
@@ -82,7 +83,7 @@ pub fn plan(
             let defined = config.agents.get(&agent.name).ok_or_else(|| undefined("agent", &agent.name))?;
             let (instructions, reader) = (&defined.instructions, read_result::spec());
             let request = AgentRequest { name: &name, instructions, settings: &settings, runbook, reader };
-            agent_plan(config, &request, |briefing| prompts(briefing, alert), &listing)
+            agent_plan(config, &request, |briefing| prompts(briefing, alert), &listing).map(Arc::new)
         });
         let policy = stage.success_policy.or(route.chain.success_policy).unwrap_or(config.defaults.success_policy);
         let agents = agents.collect::<Result<_, PlanError>>()?;
@@ -107,7 +108,7 @@ fn synthesis_stage(config: &Config, chain: &AgentChain, stage: &Stage, alert: &A
     let request = AgentRequest { name: &name, instructions, settings: &settings, runbook: None, reader };
     let agent = agent_plan(config, &request, |briefing| prompts(briefing, alert), &Listing::default())?;
     let name = format!("{} synthesis", stage.name);
-    Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent] })
+    Ok(StagePlan { name, success_policy: SuccessPolicy::default(), agents: vec![agent.into()] })
 }
 
 /// An agent to make a plan for.
@@ -331,15 +332,15 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             name: "look".to_owned(),
             success_policy: SuccessPolicy::All,
             agents: vec![
-                agent("sre", Strategy::NativeThinking, "Be quick.", limits(5, 3, 60_000), (large, k8s)),
-                agent("dba", Strategy::SingleCall, "", limits(4, 3, 70_000), (small.clone(), vec![])),
+                agent("sre", Strategy::NativeThinking, "Be quick.", limits(5, 3, 60_000), (large, k8s)).into(),
+                agent("dba", Strategy::SingleCall, "", limits(4, 3, 70_000), (small.clone(), vec![])).into(),
             ],
         };
         let synthesis = agent("synthesis", Strategy::Synthesis, "", limits(4, 3, 70_000), (small, vec![]));
         let synthesis = StagePlan {
             name: "look synthesis".to_owned(),
             success_policy: SuccessPolicy::Any,
-            agents: vec![synthesis],
+            agents: vec![synthesis.into()],
         };
         let expected = Plan {
             version: FORMAT_VERSION,

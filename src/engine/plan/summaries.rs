@@ -52,7 +52,7 @@ defaults: {{llm_provider: large}}
         let config = Config::parse("f", &text, &|_| None).unwrap();
         let listing = Listing { tools: ["k8s.get", "prom.query"].map(read_only_tool).to_vec(), unavailable: vec![] };
         let plan = plan(&config, &choose(&config, "", None).unwrap(), &alert(""), &listing, None).unwrap();
-        plan.stages.into_iter().next().and_then(|stage| stage.agents.into_iter().next()).unwrap().summaries
+        plan.stages[0].agents[0].summaries.clone()
     }
 
     fn sizes(summaries: &SummaryPlan) -> Vec<(&str, u32)> {

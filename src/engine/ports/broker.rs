@@ -105,6 +105,10 @@ pub trait CancelRequests: Send + Sync + 'static {
 
     /// Whether a request to cancel this session is stored.
     fn cancel_requested(&self, session: SessionId) -> impl Future<Output = Result<bool, BrokerUnavailable>> + Send;
+
+    /// The name of the person who sent the last request for this session, as a login has it. `None` if the request has
+    /// no name, or the broker does not answer: the name is only shown.
+    fn requested_by(&self, session: SessionId) -> impl Future<Output = Option<String>> + Send;
 }
 
 /// Announces workers to watchers. Advisory: no claim depends on it.

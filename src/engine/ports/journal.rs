@@ -111,7 +111,7 @@ pub trait Journal: Send + Sync + 'static {
     /// One transition of the session itself (a stage begins or ends): all of it or nothing.
     fn step(&self, lease: Lease, step: SessionStep) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The end of the session, with its last events.
+    /// The end of the session, with its last events, and that of its last stage: all of it or nothing.
     fn finish(&self, lease: Lease, end: SessionEnd) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Keeps calls that may have been sent by steps whose commits the store has lost, for whichever worker goes on.
@@ -256,6 +256,14 @@ pub struct StageBegin {
     pub success_policy: SuccessPolicy,
 }
 
+/// The first stage, which begins with its session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageBegun {
+    pub begin: StageBegin,
+    /// Says so in the timeline.
+    pub event: EventDraft,
+}
+
 /// An execution that begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionBegin {
@@ -270,6 +278,16 @@ pub struct ExecutionBegin {
     pub backend: String,
     /// The first provider's model.
     pub model: String,
+}
+
+/// The end of the last stage, which is committed with that of the session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageEnded {
+    /// The session's last step + 1.
+    pub step: u32,
+    pub end: StageEnd,
+    /// Says so in the timeline.
+    pub event: EventDraft,
 }
 
 /// The end of a session.
@@ -291,16 +309,20 @@ pub struct SessionEnd {
     pub at: DateTime<Utc>,
     /// The last event.
     pub event: EventDraft,
+    /// The end of the last stage, if it is not committed yet.
+    pub stage: Option<StageEnded>,
     /// A dead letter has to be published before the session is settled; its reason.
     pub dead_letter: Option<DeadReason>,
 }
 
 impl SessionEnd {
-    /// The events that the end adds to the timeline, in order: the executive summary, if there is one, then the last
-    /// event. The statement that ends the session writes them, so each is there once or not at all.
+    /// The events that the end adds to the timeline, in order: that of the last stage and the executive summary, if
+    /// there are any, then the last event. The statement that ends the session writes them, so each is there once or
+    /// not at all.
     pub fn events(&self) -> Vec<EventDraft> {
+        let of_stage = self.stage.iter().map(|ended| ended.event.clone());
         let summary = self.executive_summary.as_deref();
         let summary = summary.map(|lines| EventDraft::new(EventType::ExecutiveSummary, lines, Value::Null));
-        summary.into_iter().chain([self.event.clone()]).collect()
+        of_stage.chain(summary).chain([self.event.clone()]).collect()
     }
 }

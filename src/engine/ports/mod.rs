@@ -14,12 +14,14 @@ mod broker;
 mod settlement;
 mod tail;
 mod pruned;
+mod notifications;
 
 pub use broker::*;
 pub use dead_letter::*;
 pub use intake::*;
 pub use journal::*;
 pub use model::*;
+pub use notifications::*;
 pub use pruned::*;
 pub use sessions::*;
 pub use settlement::*;

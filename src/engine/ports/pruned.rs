@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The tables that rows are deleted from.
-pub const PRUNED_TABLES: [&str; 11] = [
+pub const PRUNED_TABLES: [&str; 12] = [
     "alerts",
     "alert_sessions",
     "alert_updates",
@@ -15,6 +15,7 @@ pub const PRUNED_TABLES: [&str; 11] = [
     "timeline_events",
     "llm_interactions",
     "tool_interactions",
+    "notifications",
 ];
 
 /// What was deleted.

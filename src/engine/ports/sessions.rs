@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::broker::Divergence;
 use super::dead_letter::{DeadReason, Refusal};
 use super::intake::Received;
-use super::journal::{Lease, StoreError};
+use super::journal::{Lease, StageBegun, StoreError};
 use super::pruned::Pruned;
 use super::settlement::{SettlementStatus, StoredMessage};
 use super::sweep::{Sweep, Swept};
@@ -60,6 +60,8 @@ pub struct OpenRequest {
     pub session_timeout: Duration,
     /// How the first event describes it.
     pub started: EventDraft,
+    /// The first stage, which begins with the session; `None`: a later step begins it.
+    pub first_stage: Option<StageBegun>,
     /// How long a completed investigation of the fingerprint covers later alerts that are no worse than its own.
     pub cooldown: Duration,
     /// No cooldown covers this alert.
@@ -233,8 +235,12 @@ pub trait Sessions: Send + Sync + 'static {
     fn refund_attempt(&self, alert: SessionId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Records a request to cancel a session, which its next renewal returns. Ends a session or an undecided alert that
-    /// no worker has.
-    fn cancel(&self, session: SessionId) -> impl Future<Output = Result<CancelOutcome, StoreError>> + Send;
+    /// no worker has; `by` is the name of the person who asks, for that end.
+    fn cancel(
+        &self,
+        session: SessionId,
+        by: Option<String>,
+    ) -> impl Future<Output = Result<CancelOutcome, StoreError>> + Send;
 
     /// Finds orphaned rows, and skips locked ones. A row is returned to one caller only per `interval`.
     fn sweep(&self, sweep: Sweep) -> impl Future<Output = Result<Vec<Swept>, StoreError>> + Send;

@@ -72,7 +72,7 @@ struct Reply {
 /// An execution to resume, with its part of the plan.
 pub(super) struct Assignment {
     pub(super) execution: ExecutionRecord,
-    pub(super) plan: AgentPlan,
+    pub(super) plan: Arc<AgentPlan>,
     /// The findings of the stage before.
     pub(super) context: Option<String>,
     /// The session's detected losses of commits.
@@ -94,7 +94,7 @@ impl<W: World> Execution<W> {
             0 => Vec::new(),
             _ => ports.journal.entries(lease.session_id, id).await?,
         };
-        let state = State::replay(Arc::new(plan), context, entries);
+        let state = State::replay(plan, context, entries);
         let owed = recovery::owed(&state, id, &recoveries);
         let iteration = Iteration::resumed(&state);
         let recorded = match lease.epoch {
@@ -135,8 +135,8 @@ impl<W: World> Execution<W> {
                 }
                 Decision::Append(entries) => self.append(entries).instrument(span).await?,
                 Decision::CallModel(call) => self.call_model(call).await?,
-                Decision::RunTools(calls) => self.run_tools(calls).instrument(span).await?,
-                Decision::Summarise(long) => self.summarise(long).instrument(span).await?,
+                Decision::RunTools(calls) => Box::pin(self.run_tools(calls)).instrument(span).await?,
+                Decision::Summarise(long) => Box::pin(self.summarise(long)).instrument(span).await?,
             }
         }
     }
@@ -167,7 +167,7 @@ impl<W: World> Execution<W> {
         let (purpose, answer, error, failure) = (call.purpose, None, None, None);
         let call = ModelCallRecord { purpose, provider, entries_upto, answer, error, failure, duration };
         let performed = self.absorb(outcome, call)?;
-        self.commit(performed).await
+        Box::pin(self.commit(performed)).await
     }
 
     /// The reply to a model call. A call that the provider refuses for a while is repeated, if the iteration has enough
@@ -199,11 +199,12 @@ impl<W: World> Execution<W> {
         let (provider, asked_at) = (request.provider.clone(), Instant::now());
         let deltas = Deltas::new(&self.ports.feed, self.first_delta(), self.state.plan().strategy);
         let span = gen_ai::chat(&request);
-        let asked = self.ports.model.generate(request, |kind, text| deltas.send(kind, text)).instrument(span.clone());
+        let asked = Box::pin(self.ports.model.generate(request, |kind, text| deltas.send(kind, text)));
+        let asked = asked.instrument(span.clone());
         let asked = self.control.within(timeout, tokio::time::timeout(timeout, asked));
         let answer = match self.control.unless_stopped(asked).await? {
             Some(Ok(answer)) => answer,
-            Some(Err(_elapsed)) => Err(self.timed_out(timeout).await),
+            Some(Err(_elapsed)) => Err(Box::pin(self.timed_out(timeout)).await),
             None => return Ok(None),
         };
         let duration = asked_at.elapsed();

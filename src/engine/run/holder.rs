@@ -18,7 +18,7 @@ use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
 use crate::investigation::chain::EarlyEnd;
-use crate::investigation::plan::Plan;
+use crate::investigation::chain::SessionRecord;
 
 /// A run whose lease is lost ends at its next await. After this time it counts as stuck and is dropped.
 const LOST_GRACE: Duration = Duration::from_secs(30);
@@ -35,14 +35,14 @@ pub(crate) struct Leased {
     pub(crate) claimed: Claimed,
     /// When the lease was requested.
     pub(crate) asked_at: Instant,
-    /// The plan of a session that was opened; the store has that of a claimed one.
-    pub(crate) plan: Option<Plan>,
+    /// A session that was opened; of a claimed one, the store says how far it has come.
+    pub(crate) opened: Option<SessionRecord>,
 }
 
 impl<W: World> Shared<W> {
     /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it.
     pub(crate) async fn run(&self, leased: Leased, delivery: &Arc<W::Delivery>) -> Acknowledgement {
-        let Leased { claimed, asked_at, plan } = leased;
+        let Leased { claimed, asked_at, opened } = leased;
         let (lease, session) = (claimed.lease, claimed.lease.session_id);
         // The store's answer may have taken longer to arrive than the lease lasts.
         let control = Control::new(asked_at, self.lease().mul_f64(2.0 / 3.0), self.shutdown.drain.clone());
@@ -52,7 +52,7 @@ impl<W: World> Shared<W> {
         let handle = RunHandle { lease, control: control.clone(), delivery: Arc::clone(delivery) };
         let registered = self.runs.insert(handle);
         let span = trace::run(session, claimed.previous);
-        let ended = self.run_to_end(&claimed, plan, &control).instrument(span.clone()).await;
+        let ended = Box::pin(self.run_to_end(&claimed, opened, &control)).instrument(span.clone()).await;
         instruments::run_ended(&span, &ended);
         drop(span);
         self.ports.tools.run_ended(lease);
@@ -80,9 +80,9 @@ impl<W: World> Shared<W> {
             }
             // The lease has to expire: after a release the same call would be made and paid for again and again.
             Err(Interrupted::Panicked) => Acknowledgement::Nak(jittered(self.lease())),
-            Err(Interrupted::Release(reason)) => self.release(&claimed, &control, &reason, &latest).await,
+            Err(Interrupted::Release(reason)) => Box::pin(self.release(&claimed, &control, &reason, &latest)).await,
         };
-        acknowledgement.send(session, &*latest).await;
+        Box::pin(acknowledgement.send(session, &*latest)).await;
         Acknowledgement::Skip
     }
 
@@ -90,16 +90,16 @@ impl<W: World> Shared<W> {
     async fn run_to_end(
         &self,
         claimed: &Claimed,
-        plan: Option<Plan>,
+        opened: Option<SessionRecord>,
         control: &Control,
     ) -> Result<Option<SessionEnded>, Interrupted> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
         let compared = reconcile(&*self.ports.sessions, &*self.ports.feed, lease.session_id, Some(lease));
-        let opened = match compared.await? {
+        let opened = match Box::pin(compared).await? {
             Some(Recovered::Ended) => return Ok(None),
             // There were earlier steps, which the store had lost.
             Some(Recovered::GoesOn) => None,
-            None => plan,
+            None => opened,
         };
         self.ports.feed.notify(lease.session_id);
         let end = if claimed.cancel_requested {
@@ -126,7 +126,7 @@ impl<W: World> Shared<W> {
         };
         let leased = LeasedSession { ports: Arc::clone(&self.ports), lease, control: control.clone(), opened };
         tokio::select! {
-            ended = leased.run() => ended.map(Some),
+            ended = Box::pin(leased.run()) => ended.map(Some),
             () = drained => Err(ReleaseReason::Drain.into()),
             () = stuck => Err(Interrupted::LeaseLost),
         }

@@ -1,6 +1,7 @@
 //! Runs one leased session to its end: performs what the chain decides, and commits each step.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
@@ -8,20 +9,23 @@ use tracing::Instrument as _;
 
 use super::control::{Control, Interrupted, ReleaseReason};
 use super::execution::{Assignment, Execution, now};
-use super::progress::{ExecutionTotals, Progress};
+use super::progress::{ExecutionTotals, Progress, apply};
 use crate::engine::ports::{
-    DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd, SessionRecord,
-    SessionStep, StageBegin, StageChange, StageEnd,
+    CancelRequests as _, DeadReason, ExecutionBegin, ExecutionRecord, Feed, Journal, Lease, RunStatus, SessionEnd,
+    SessionRecord, SessionStep, StageBegin, StageBegun, StageChange, StageEnd, StageEnded,
 };
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
 use crate::investigation::chain::{self, Conclusion, EarlyEnd, Next, OpenStage};
 use crate::investigation::execution::entry::{StopReason, Usage};
 use crate::investigation::execution::state::State;
-use crate::investigation::ids::ExecutionId;
+use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{FORMAT_VERSION, Plan, StagePlan};
 use crate::investigation::summary::executive_summary;
 use crate::investigation::timeline::{EventDraft, EventType};
+
+/// For the name of the person who asked to cancel: the end of the session does not wait longer for it.
+const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The committed end of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +42,8 @@ pub struct LeasedSession<W: World> {
     pub ports: Arc<Ports<W>>,
     pub lease: Lease,
     pub control: Control,
-    /// The plan of a session that was opened just now; `None`: the store says how far the session has come.
-    pub opened: Option<Plan>,
+    /// A session that was opened just now; `None`: the store says how far the session has come.
+    pub opened: Option<SessionRecord>,
 }
 
 impl<W: World> LeasedSession<W> {
@@ -50,7 +54,7 @@ impl<W: World> LeasedSession<W> {
     pub async fn run(mut self) -> Result<SessionEnded, Interrupted> {
         // Only the owner of the lease writes to these rows, so the run knows them once it has read them.
         let mut progress = Progress::of(match self.opened.take() {
-            Some(plan) => SessionRecord { plan, step: 0, updates: 0, stages: Vec::new(), recoveries: Vec::new() },
+            Some(record) => record,
             None => self.ports.journal.load(self.lease.session_id).await?,
         });
         if progress.record.plan.version > FORMAT_VERSION {
@@ -61,53 +65,32 @@ impl<W: World> LeasedSession<W> {
         self.control.has_updates(progress.record.updates);
         loop {
             match chain::next(&progress.record) {
-                Next::Begin(stage_no) => self.begin_stage(&mut progress, stage_no).await?,
+                Next::Begin(stage_no) => {
+                    let stage = stage_plan(&progress.record, stage_no)?;
+                    let StageBegun { begin, event } = stage_begun(self.lease.session_id, stage_no, stage);
+                    let (number, change) = (progress.record.step + 1, StageChange::Begin(begin));
+                    progress.stepped(number, change.clone());
+                    Box::pin(self.commit(SessionStep { number, at: now(), change, events: vec![event] })).await?;
+                }
                 Next::Run(open) => self.run_stage(&mut progress, open).await?,
-                Next::End(end) => self.end_stage(&mut progress, end).await?,
-                Next::Finish(conclusion) => return self.finish(&progress, conclusion).await,
+                Next::End(end) => {
+                    let ended = stage_ended(&progress.record, end)?;
+                    progress.stepped(ended.step, StageChange::End(ended.end.clone()));
+                    // The end of the last stage is committed with the end of the session.
+                    if let Next::Finish(conclusion) = chain::next(&progress.record) {
+                        return Box::pin(self.finish(&progress, Some(ended), conclusion)).await;
+                    }
+                    let StageEnded { step: number, end, event } = ended;
+                    let change = StageChange::End(end);
+                    Box::pin(self.commit(SessionStep { number, at: now(), change, events: vec![event] })).await?;
+                }
+                Next::Finish(conclusion) => return Box::pin(self.finish(&progress, None, conclusion)).await,
             }
         }
     }
 
-    async fn begin_stage(&self, progress: &mut Progress, stage_no: u32) -> Result<(), Interrupted> {
-        let record = &progress.record;
-        let stage = stage_plan(record, stage_no)?;
-        let executions = (1_u32..).zip(&stage.agents).map(|(agent_no, agent)| ExecutionBegin {
-            execution_id: ExecutionId::derive(self.lease.session_id, stage_no, agent_no),
-            agent_no,
-            agent: agent.name.clone(),
-            strategy: agent.strategy,
-            backend: agent.providers.first().map(|p| p.backend.clone()).unwrap_or_default(),
-            model: agent.providers.first().map(|p| p.model.clone()).unwrap_or_default(),
-        });
-        let agents: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
-        let success_policy = stage.success_policy;
-        let metadata = json!({"stage": stage.name, "agents": agents, "success_policy": success_policy.as_str()});
-        let event = EventDraft::new(EventType::StageStarted, format!("Stage {} started", stage.name), metadata);
-        let (name, executions) = (stage.name.clone(), executions.collect());
-        let begin = StageBegin { stage_no, executions, name, success_policy };
-        self.step(progress, StageChange::Begin(begin), event).await
-    }
-
-    async fn end_stage(&self, progress: &mut Progress, end: StageEnd) -> Result<(), Interrupted> {
-        let record = &progress.record;
-        let stage = stage_plan(record, end.stage_no)?;
-        let status = end.status.as_str();
-        let outcomes = chain::outcomes(record, end.stage_no);
-        let outcomes: Map<_, _> =
-            outcomes.into_iter().map(|(name, run)| (name.to_owned(), run.as_str().into())).collect();
-        let metadata = json!({"stage": stage.name, "status": status, "outcomes": outcomes});
-        let content = format!("Stage {} {}", stage.name, status.replace('_', " "));
-        let event = EventDraft::new(EventType::StageCompleted, content, metadata);
-        let event = if end.status == RunStatus::Completed { event } else { event.failed() };
-        self.step(progress, StageChange::End(end), event).await
-    }
-
-    async fn step(&self, progress: &mut Progress, change: StageChange, event: EventDraft) -> Result<(), Interrupted> {
-        let number = progress.record.step + 1;
-        let step = SessionStep { number, at: now(), change: change.clone(), events: vec![event] };
+    async fn commit(&self, step: SessionStep) -> Result<(), Interrupted> {
         self.ports.journal.step(self.lease, step).await?;
-        progress.stepped(number, change);
         self.ports.feed.committed(self.lease.session_id);
         Ok(())
     }
@@ -120,8 +103,10 @@ impl<W: World> LeasedSession<W> {
         let context = chain::context_of(record, open.stage_no);
         let assignment = |execution: ExecutionRecord| {
             let missing = || format!("stage {} has no agent number {}", open.stage_no, execution.agent_no);
-            let plan =
-                stage.agent(execution.agent_no).cloned().ok_or_else(|| ReleaseReason::Incompatible(missing()))?;
+            let plan = stage
+                .agent(execution.agent_no)
+                .map(Arc::clone)
+                .ok_or_else(|| ReleaseReason::Incompatible(missing()))?;
             let (context, recoveries) = (context.clone(), record.recoveries.clone());
             Ok::<_, ReleaseReason>(Assignment { plan, context, recoveries, execution })
         };
@@ -145,7 +130,13 @@ impl<W: World> LeasedSession<W> {
         result
     }
 
-    async fn finish(&self, progress: &Progress, conclusion: Conclusion) -> Result<SessionEnded, Interrupted> {
+    /// Commits the end of the session, with that of its last `stage` if it is not committed yet.
+    async fn finish(
+        &self,
+        progress: &Progress,
+        stage: Option<StageEnded>,
+        conclusion: Conclusion,
+    ) -> Result<SessionEnded, Interrupted> {
         let Conclusion { status, analysis, error } = conclusion;
         let totals = self.totals(progress, chain::deciding(&progress.record, status)).await?;
         let reason = totals.reason.unwrap_or(StopReason::Error);
@@ -163,6 +154,7 @@ impl<W: World> LeasedSession<W> {
             error,
             at: now(),
             event: status.end_event(content, metadata),
+            stage,
             dead_letter: None,
             covered_updates: totals.covered_updates.unwrap_or_default(),
         };
@@ -182,7 +174,7 @@ impl<W: World> LeasedSession<W> {
                     // It ended before this run began.
                     None => {
                         let entries = self.ports.journal.entries(self.lease.session_id, run.execution_id).await?;
-                        ExecutionTotals::of(&State::replay(Arc::new(agent.clone()), None, entries))
+                        ExecutionTotals::of(&State::replay(Arc::clone(agent), None, entries))
                     }
                 };
                 totals.iterations += of_run.iterations;
@@ -227,6 +219,7 @@ pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) 
         error,
         at: now(),
         event: status.end_event(content, json!({"stop_reason": reason.as_str()})),
+        stage: None,
         dead_letter: (reason == StopReason::AttemptsExhausted).then_some(DeadReason::AttemptsExhausted),
         covered_updates: 0,
     };
@@ -234,16 +227,65 @@ pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) 
     Ok(SessionEnded { status, reason, iterations: None })
 }
 
-async fn commit_end<W: World>(ports: &Ports<W>, lease: Lease, end: SessionEnd) -> Result<(), Interrupted> {
+async fn commit_end<W: World>(ports: &Ports<W>, lease: Lease, mut end: SessionEnd) -> Result<(), Interrupted> {
     let status = end.status.as_str();
+    if end.status == RunStatus::Cancelled {
+        end.event = end.event.with("cancelled_by", requested_by(ports, lease.session_id).await);
+    }
     ports.journal.finish(lease, end).await?;
     metrics::counter!("tarsy_sessions_finished_total", "status" => status).increment(1);
     ports.feed.committed(lease.session_id);
     Ok(())
 }
 
+/// The name of the person who asked to cancel a session, if the broker has it and answers soon.
+pub(in crate::engine) async fn requested_by<W: World>(ports: &Ports<W>, session: SessionId) -> Option<String> {
+    tokio::time::timeout(NAME_TIMEOUT, ports.cancel_requests.requested_by(session)).await.ok().flatten()
+}
+
 fn sentence(status: RunStatus) -> String {
     format!("Investigation {}", status.as_str().replace('_', " "))
+}
+
+/// A session that is opened with this plan, and its first stage, which begins with it.
+pub(in crate::engine) fn opened(session: SessionId, plan: Plan) -> (SessionRecord, Option<StageBegun>) {
+    let first = plan.stage(1).map(|stage| stage_begun(session, 1, stage));
+    let mut record = SessionRecord { plan, step: 0, updates: 0, stages: Vec::new(), recoveries: Vec::new() };
+    if let Some(StageBegun { begin, .. }) = &first {
+        apply(&mut record, 1, StageChange::Begin(begin.clone()));
+    }
+    (record, first)
+}
+
+/// The beginning of a stage, with its executions.
+fn stage_begun(session: SessionId, stage_no: u32, stage: &StagePlan) -> StageBegun {
+    let executions = (1_u32..).zip(&stage.agents).map(|(agent_no, agent)| ExecutionBegin {
+        execution_id: ExecutionId::derive(session, stage_no, agent_no),
+        agent_no,
+        agent: agent.name.clone(),
+        strategy: agent.strategy,
+        backend: agent.providers.first().map(|p| p.backend.clone()).unwrap_or_default(),
+        model: agent.providers.first().map(|p| p.model.clone()).unwrap_or_default(),
+    });
+    let agents: Vec<&str> = stage.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let success_policy = stage.success_policy;
+    let metadata = json!({"stage": stage.name, "agents": agents, "success_policy": success_policy.as_str()});
+    let event = EventDraft::new(EventType::StageStarted, format!("Stage {} started", stage.name), metadata);
+    let begin = StageBegin { stage_no, executions: executions.collect(), name: stage.name.clone(), success_policy };
+    StageBegun { begin, event }
+}
+
+/// The next step of a session: a stage ends.
+fn stage_ended(record: &SessionRecord, end: StageEnd) -> Result<StageEnded, ReleaseReason> {
+    let stage = stage_plan(record, end.stage_no)?;
+    let status = end.status.as_str();
+    let outcomes = chain::outcomes(record, end.stage_no);
+    let outcomes: Map<_, _> = outcomes.into_iter().map(|(name, run)| (name.to_owned(), run.as_str().into())).collect();
+    let metadata = json!({"stage": stage.name, "status": status, "outcomes": outcomes});
+    let content = format!("Stage {} {}", stage.name, status.replace('_', " "));
+    let event = EventDraft::new(EventType::StageCompleted, content, metadata);
+    let event = if end.status == RunStatus::Completed { event } else { event.failed() };
+    Ok(StageEnded { step: record.step + 1, end, event })
 }
 
 fn stage_plan(record: &SessionRecord, stage_no: u32) -> Result<&StagePlan, ReleaseReason> {

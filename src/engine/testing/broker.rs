@@ -142,6 +142,11 @@ impl CancelRequests for FakeCancelRequests {
             BrokerAnswers::Never => std::future::pending().await,
         }
     }
+
+    async fn requested_by(&self, session: SessionId) -> Option<String> {
+        let stored = lock(&self.stored).contains(&session);
+        stored.then(|| "ada".to_owned())
+    }
 }
 
 /// Records each announcement with its time.

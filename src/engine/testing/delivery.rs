@@ -62,7 +62,7 @@ impl DeliveryHarness {
     }
 
     fn of(mut scene: Scene, sessions: FakeSessions) -> Self {
-        let sessions = Arc::new(sessions);
+        let sessions = Arc::new(FakeSessions { journal: Some(Arc::clone(&scene.ports.journal)), ..sessions });
         Arc::get_mut(&mut scene.ports).unwrap().sessions = Arc::clone(&sessions);
         let settings = Settings {
             worker: WorkerId(Uuid::from_u128(1)),

@@ -57,6 +57,13 @@ impl Disk {
 }
 
 impl FakeJournal {
+    /// The first stage, which is written with the session.
+    pub(super) fn begins(&self, first: StageBegun) {
+        let mut disk = lock(&self.disk);
+        apply(&mut disk.record, 1, StageChange::Begin(first.begin));
+        disk.events.push(first.event);
+    }
+
     async fn write<T: Default>(&self, lease: Lease, change: impl FnOnce(&mut Disk) -> T) -> Result<T, StoreError> {
         let (dead, answer) = {
             let mut disk = lock(&self.disk);
@@ -171,6 +178,10 @@ impl Journal for FakeJournal {
     async fn finish(&self, lease: Lease, end: SessionEnd) -> Result<(), StoreError> {
         self.write(lease, |disk| {
             disk.events.extend(end.events());
+            if let Some(ended) = end.stage.clone() {
+                assert_eq!(disk.record.step + 1, ended.step, "compare-and-swap");
+                apply(&mut disk.record, ended.step, StageChange::End(ended.end));
+            }
             disk.end = Some(end);
         })
         .await

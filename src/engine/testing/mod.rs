@@ -112,6 +112,7 @@ fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
         conclusion_prompt: "Conclude now.".to_owned(),
         ..agent_plan(strategy, tools())
     };
-    let stage = StagePlan { name: "investigate".to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent] };
+    let stage =
+        StagePlan { name: "investigate".to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent.into()] };
     Plan { version: FORMAT_VERSION, chain: "default".to_owned(), stages: vec![stage], unavailable_servers: vec![] }
 }

@@ -1,12 +1,12 @@
 //! A fake of the port `Sessions`: it records each statement, and answers as a test wants.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::lock;
+use super::{FakeJournal, lock};
 use crate::engine::ports::*;
 use crate::investigation::ids::SessionId;
 
@@ -15,6 +15,8 @@ use crate::investigation::ids::SessionId;
 pub(in crate::engine) struct FakeSessions {
     pub(in crate::engine) dispositions: Mutex<Vec<Disposition>>,
     pub(in crate::engine) opened: Mutex<Vec<Opened>>,
+    /// Has the first stage of an opened session.
+    pub(in crate::engine) journal: Option<Arc<FakeJournal>>,
     pub(in crate::engine) joined: Mutex<Option<Opened>>,
     pub(in crate::engine) waited: Mutex<Duration>,
     pub(in crate::engine) claim: Mutex<Claim>,
@@ -50,6 +52,7 @@ impl FakeSessions {
         Self {
             dispositions: Mutex::new(dispositions),
             opened: Mutex::default(),
+            journal: None,
             joined: Mutex::default(),
             waited: Mutex::default(),
             claim: Mutex::new(claim),
@@ -100,11 +103,16 @@ impl Sessions for FakeSessions {
 
     async fn open(&self, request: OpenRequest) -> Result<Opened, StoreError> {
         self.ask("open", "")?;
+        let first_stage = request.first_stage.clone();
         lock(&self.requests).push(request);
         if let Some(token) = lock(&self.cancels).as_ref() {
             token.cancel();
         }
-        Ok(lock(&self.opened).remove(0))
+        let opened = lock(&self.opened).remove(0);
+        if let (Opened::Session(_), Some(journal), Some(first)) = (&opened, &self.journal, first_stage) {
+            journal.begins(first);
+        }
+        Ok(opened)
     }
 
     async fn join(&self, _request: JoinRequest) -> Result<Option<Opened>, StoreError> {
@@ -169,7 +177,7 @@ impl Sessions for FakeSessions {
         self.ask("refund_attempt", number(alert))
     }
 
-    async fn cancel(&self, session: SessionId) -> Result<CancelOutcome, StoreError> {
+    async fn cancel(&self, session: SessionId, _by: Option<String>) -> Result<CancelOutcome, StoreError> {
         self.ask("cancel", number(session))?;
         Ok(*lock(&self.cancel_outcome))
     }

@@ -21,6 +21,7 @@ use super::shared::Shared;
 use crate::engine::delivery::settle::{SettleError, Settled, settle};
 use crate::engine::ports::{CancelNotice, CancelOutcome, CancelRequests, RunStatus, Sessions, StoreError};
 use crate::engine::run::registry::RunHandle;
+use crate::engine::run::session::requested_by;
 use crate::engine::world::{Ports, World};
 use crate::investigation::ids::SessionId;
 
@@ -128,7 +129,7 @@ impl<W: World> Listening<'_, W> {
 /// that is not stored stays on the stream.
 async fn persist<S: Sessions>(sessions: &S, mut unwritten: mpsc::Receiver<SessionId>) {
     while let Some(session_id) = unwritten.recv().await {
-        match tokio::time::timeout(ANSWER_TIMEOUT, sessions.cancel(session_id)).await {
+        match tokio::time::timeout(ANSWER_TIMEOUT, sessions.cancel(session_id, None)).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::debug!(%session_id, "cancel request not stored: {error}"),
             Err(_) => tracing::debug!(%session_id, "cancel request not stored: no answer from the store"),
@@ -154,7 +155,8 @@ async fn end_if_ownerless<W: World>(shared: &Shared<W>, session: SessionId) -> R
         Some(Settled::NotOver) if runs.get(session).is_none() => {}
         Some(Settled::NotOver | Settled::Done(_)) | None => return Ok(()),
     }
-    if ports.sessions.cancel(session).await? == CancelOutcome::Cancelled {
+    let by = requested_by(ports, session).await;
+    if ports.sessions.cancel(session, by).await? == CancelOutcome::Cancelled {
         metrics::counter!("tarsy_sessions_finished_total", "status" => RunStatus::Cancelled.as_str()).increment(1);
         tracing::info!(session_id = %session, "session without an owner cancelled on request");
         if !settler.holds(session) {

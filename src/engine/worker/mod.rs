@@ -9,3 +9,4 @@ pub mod probes;
 pub mod outage;
 pub mod timeline_probe;
 pub mod presence;
+pub mod notifications;

@@ -20,7 +20,7 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
     let stage = |(number, (success_policy, agents)): (usize, &(SuccessPolicy, usize))| StagePlan {
         name: format!("stage {number}"),
         success_policy: *success_policy,
-        agents: "abcdef".chars().take(*agents).map(|name| agent(&name.to_string())).collect(),
+        agents: "abcdef".chars().take(*agents).map(|name| agent(&name.to_string()).into()).collect(),
     };
     let stages = stages.iter().enumerate().map(stage).collect();
     let plan = Plan { version: FORMAT_VERSION, chain: "c".to_owned(), stages, unavailable_servers: vec![] };

@@ -22,6 +22,34 @@ pub fn cited(text: &str) -> Vec<u32> {
     cited.filter(|number| seen.insert(*number)).collect()
 }
 
+/// A citation: brackets with the numbers of events, and perhaps names of sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Citation {
+    /// The bytes of the brackets with what is inside.
+    pub range: Range<usize>,
+    pub sources: Vec<CitedSource>,
+}
+
+/// One source of a citation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CitedSource {
+    Event(u32),
+    /// A name, or a number that is no event: the bytes of it.
+    Other(Range<usize>),
+}
+
+/// The citations of a text with their places, in order.
+pub fn citations(text: &str) -> Vec<Citation> {
+    let source = |item: &Item| match item.number.and_then(|number| u32::try_from(number).ok()) {
+        Some(number) if !item.is_marked => CitedSource::Event(number),
+        Some(_) | None => CitedSource::Other(item.start..item.end),
+    };
+    let brackets = brackets(text).into_iter().filter(|bracket| !bracket.is_attached);
+    brackets
+        .map(|Bracket { range, items, .. }| Citation { range, sources: items.iter().map(source).collect() })
+        .collect()
+}
+
 /// The analysis with a question mark behind each cited number that is not known.
 pub(super) fn marked(analysis: &str, known: &BTreeSet<u64>) -> String {
     let mut out = String::with_capacity(analysis.len() + 16);
@@ -48,6 +76,8 @@ pub(crate) fn unknown(analysis: &str, known: &BTreeSet<u64>) -> Vec<u64> {
 /// Brackets that contain numbers or names of sources.
 #[derive(Debug)]
 struct Bracket {
+    /// The bytes from one bracket to the other, both included.
+    range: Range<usize>,
     items: Vec<Item>,
     /// Directly behind a word, like an index.
     is_attached: bool,
@@ -60,6 +90,8 @@ struct Item {
     number: Option<u64>,
     /// It already has the question mark.
     is_marked: bool,
+    /// Offset of the first byte of the source.
+    start: usize,
     /// Offset of the byte behind the number.
     end: usize,
 }
@@ -115,7 +147,8 @@ fn line_brackets(text: &str, line: Range<usize>, found: &mut Vec<Bracket>) {
             let is_attached =
                 before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | '}' | '"' | '\''));
             let is_attached = is_attached || follows && found.last().is_some_and(|bracket| bracket.is_attached);
-            found.push(Bracket { items, is_attached });
+            let range = line.start + open..line.start + close + 1;
+            found.push(Bracket { range, items, is_attached });
         }
     }
 }
@@ -141,7 +174,8 @@ fn items(inside: &str, start: usize) -> Option<Vec<Item>> {
             return None;
         }
         let end = at + bare.trim_end().len();
-        items.push(Item { number: number.parse().ok().filter(|_| is_number), is_marked, end });
+        let start = at + bare.len() - bare.trim_start().len();
+        items.push(Item { number: number.parse().ok().filter(|_| is_number), is_marked, start, end });
         at += part.len();
     }
     items.iter().any(|item| item.number.is_some()).then_some(items)

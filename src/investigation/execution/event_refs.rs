@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::entry::Entry;
 use crate::investigation::timeline::{EventDraft, EventType};
 
-pub use super::cited_events::cited;
+pub use super::cited_events::{Citation, CitedSource, citations, cited};
 
 /// An entry of the journal, with the number of its event.
 #[derive(Clone, Debug, PartialEq)]

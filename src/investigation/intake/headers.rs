@@ -23,12 +23,15 @@ pub const RETRY_OF: &str = "Tarsy-Retry-Of";
 /// In a follow-up question, and only on a subject of questions: the session that it asks about. The body is the
 /// question.
 pub const PARENT_ID: &str = "Tarsy-Parent-Id";
+/// In a follow-up question or a cancel request: the name of the person who sends it, as a login has it. It is only
+/// shown.
+pub const ASKED_BY: &str = "Tarsy-Asked-By";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert, stored with it and copied when it is queued again. All others are dropped.
-pub const ALLOWED: [&str; 10] =
-    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, PARENT_ID, TRACEPARENT];
+pub const ALLOWED: [&str; 11] =
+    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, PARENT_ID, ASKED_BY, TRACEPARENT];
 
 const MAX_SHOWN_CHARS: usize = 100;
 

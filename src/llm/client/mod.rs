@@ -152,17 +152,19 @@ impl Client {
         deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
     ) -> Result<(), ModelError> {
         let mut client = LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
-        let (provider, request_id) = (request.provider.name.clone(), request.request_id.clone());
         let asked_at = Instant::now();
         let mut call = Request::new(request::wire(&request));
         call.set_timeout(request.timeout);
+        let (provider, request_id) = (request.provider.name, request.request_id);
+        // Nothing keeps the conversation while the answer arrives.
+        drop((request.messages, request.tools));
         self.authorize(&mut call).map_err(|error| ModelError::Unavailable(error.to_string()))?;
         let context = trace::outgoing().and_then(|context| context.to_string().parse().ok());
         if let Some(context) = context {
             call.metadata_mut().insert(TRACEPARENT, context);
         }
         let mut stream =
-            client.generate(call).await.map_err(|status| failure::before_first_chunk(&status))?.into_inner();
+            Box::pin(client.generate(call)).await.map_err(|status| failure::before_first_chunk(&status))?.into_inner();
         loop {
             match stream.message().await {
                 Ok(Some(chunk)) => {

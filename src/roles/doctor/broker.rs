@@ -9,6 +9,7 @@ use futures_util::future::{BoxFuture, Shared};
 
 use super::{Check, Checked, Verdict};
 use crate::bus::{self, Nats, TopologySettings};
+use crate::engine::ports::WorkerStatus;
 use crate::roles::connect::Addresses;
 
 /// Long enough for a status of every worker, which are sent every five seconds.
@@ -154,6 +155,11 @@ pub(super) async fn workers(nats: Connecting) -> Checked {
     let nats = nats.await.map_err(|_| not_checked("workers"))?;
     let workers = nats.workers(WORKER_STATUS_TIMEOUT).await;
     let workers = workers.map_err(|error| Check::new("workers", Verdict::Fail, error.to_string()))?;
+    of_workers(&workers).map(|check| vec![check])
+}
+
+/// Counts the workers of these statuses.
+pub(super) fn of_workers(workers: &[WorkerStatus]) -> Result<Check, Check> {
     if workers.is_empty() {
         let detail = format!("no worker seen for {} s: alerts wait in the queue", WORKER_STATUS_TIMEOUT.as_secs());
         return Err(Check::new("workers", Verdict::Warn, detail).fix("tarsy worker"));
@@ -167,9 +173,9 @@ pub(super) async fn workers(nats: Connecting) -> Checked {
         .collect();
     let many = if workers.len() == 1 { "" } else { "s" };
     let detail = format!("{} worker{many}, {slots} slots, {busy} busy", workers.len());
-    Ok(vec![if idle.is_empty() {
+    Ok(if idle.is_empty() {
         Check::new("workers", Verdict::Ok, detail)
     } else {
         Check::new("workers", Verdict::Warn, format!("{detail}; {}", idle.join(", ")))
-    }])
+    })
 }

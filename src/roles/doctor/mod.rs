@@ -7,6 +7,7 @@ pub mod permissions;
 mod database;
 mod model;
 mod tools;
+mod notifications;
 
 use std::future::ready;
 use std::path::PathBuf;
@@ -16,50 +17,15 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
-use serde::Serialize;
 
 use super::connect::{Addresses, topology};
 use super::models::Ask;
 use crate::config::{Config, Faults, describe, process_env};
+pub use crate::reports::{Check, Verdict};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(9);
 /// How long a model may take for its word.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The result of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// The name of the check, such as `nats` or `mcp k8s`.
-    pub check: String,
-    pub verdict: Verdict,
-    /// The finding in one line.
-    pub detail: String,
-    /// The command or change that repairs the fault.
-    pub fix: Option<String>,
-}
-
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    Ok,
-    /// Neither good nor bad.
-    Info,
-    /// The part works, but an operator should know of the finding.
-    Warn,
-    /// The part does not work.
-    Fail,
-}
-
-impl Check {
-    fn new(check: impl Into<String>, verdict: Verdict, detail: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict, detail: detail.into(), fix: None }
-    }
-
-    fn fix(self, fix: impl Into<String>) -> Self {
-        Self { fix: Some(fix.into()), ..self }
-    }
-}
 
 /// The results of a check, or the finding that ends it early.
 type Checked = Result<Vec<Check>, Check>;
@@ -83,6 +49,10 @@ pub fn run(addresses: &Addresses, file: Option<PathBuf>, ask: Ask) -> impl Strea
     if let Some(config) = &config {
         for name in config.mcp_servers.keys() {
             checks.push_back(bounded(&format!("mcp {name}"), tools::check(name.clone(), Arc::clone(config))));
+        }
+        for name in config.notifications.keys() {
+            let check = notifications::check(name.clone(), Arc::clone(config));
+            checks.push_back(bounded(&format!("notify {name}"), check));
         }
     }
     checks.push_back(bounded("workers", broker::workers(nats)));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{add_named, add_passwords, is_harmless, is_named_secret};
-use crate::config::{Config, McpServer, McpTransport, RunbookToken, process_env};
+use crate::config::{Config, McpServer, McpTransport, NotificationSecret, RunbookToken, process_env};
 use crate::investigation::mask::Mask;
 
 /// A larger file is not a list of secrets.
@@ -63,7 +63,7 @@ impl SecretFiles {
     }
 
     /// The files of the environment and of a configuration: of keys of providers, `masking.variables`, `masking.files`,
-    /// MCP servers and hosts of runbooks.
+    /// MCP servers, hosts of runbooks and routes of notifications.
     pub fn of_config(config: &Config) -> Self {
         let mut files = Self::of_environment();
         files.add_all(config.masking.files.iter().map(String::as_str));
@@ -73,6 +73,11 @@ impl SecretFiles {
         }
         for server in config.mcp_servers.values() {
             files.add_server(server);
+        }
+        for secret in config.notifications.values().flat_map(|route| route.kind.secrets()) {
+            if let NotificationSecret::File(file) = secret {
+                files.add_all([file.as_str()]);
+            }
         }
         for source in config.runbooks.sources() {
             if let Some(RunbookToken::File(file)) = &source.token {

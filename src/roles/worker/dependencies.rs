@@ -107,7 +107,8 @@ pub(super) async fn connect_dependencies(
         anyhow::Ok(())
     };
     let ((nats, cancel_requests), ()) = tokio::try_join!(broker, schema)?;
-    let store = Arc::new(Store::new(&database)?.masking(mask.clone()));
+    let store = Store::new(&database)?.masking(mask.clone()).linking(config.web.public_url.clone());
+    let store = Arc::new(store.notifying(config.notification_filters()));
     let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
     let model = Arc::new(Masked::new(client.clone(), mask.clone()));
     let tools = Arc::new(tools::start(config, mask.clone(), &CancellationToken::new())?);

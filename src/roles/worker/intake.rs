@@ -209,8 +209,12 @@ fn describe_runbook(started: &mut EventDraft, alert: &Alert, runbook: Option<&Fe
     }
 }
 
-fn agents_without_tools(plan: &Plan) -> impl Iterator<Item = &AgentPlan> + '_ {
-    plan.stages.iter().flat_map(|stage| &stage.agents).filter(|agent| agent.omitted_tools > 0)
+fn agents_without_tools(plan: &Plan) -> impl Iterator<Item = &AgentPlan> {
+    plan.stages
+        .iter()
+        .flat_map(|stage| &stage.agents)
+        .map(AsRef::as_ref)
+        .filter(|agent: &&AgentPlan| agent.omitted_tools > 0)
 }
 
 /// The refusal of a message whose subject and header disagree: a question on a subject of alerts, or one without a

@@ -6,6 +6,7 @@ pub mod intake;
 mod state;
 mod gauges;
 mod queue_gauges;
+mod notifications;
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -243,6 +244,8 @@ impl<I: Intake> Worker<I> {
         background.spawn("presence", |end| announcer.run(end));
         background.spawn("queue gauges", |end| queue_gauges.run(end));
         background.spawn("load gauges", |end| load_gauges.run(end));
+        let Dependencies { store, mask, .. } = &self.dependencies;
+        notifications::start(&background, &self.config, store, mask);
         background
     }
 

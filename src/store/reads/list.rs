@@ -1,19 +1,9 @@
 //! The list of sessions: newest first, filtered by status, age and words.
 
-use std::time::Duration;
-
-use chrono::{DateTime, Utc};
-use diesel::dsl::sql;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Double, Text, Timestamptz};
-use serde::Serialize;
 
-use crate::engine::ports::RunStatus;
-use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::StopReason;
-use crate::investigation::ids::SessionId;
-
+use crate::reports::{SessionFilter, SessionLine};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
@@ -21,38 +11,6 @@ use crate::store::schema::{alert_sessions, alerts};
 
 /// More sessions are not counted.
 pub const MAX_COUNTED: i64 = 10_000;
-
-/// Which sessions to list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionFilter {
-    /// The newest sessions, at most this many.
-    pub limit: u32,
-    /// Only those with this status.
-    pub status: Option<RunStatus>,
-    /// Only those that were opened within this time, by the database's clock.
-    pub since: Option<Duration>,
-    /// Only those whose alert or analysis has these words, in the syntax of web searches.
-    pub search: Option<String>,
-}
-
-/// A session, as a list shows it.
-#[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
-pub struct SessionLine {
-    pub session_id: SessionId,
-    pub created_at: DateTime<Utc>,
-    pub finished_at: Option<DateTime<Utc>>,
-    pub status: RunStatus,
-    pub stop_reason: Option<StopReason>,
-    pub severity: Option<Severity>,
-    pub title: Option<String>,
-    /// Selects the chain.
-    pub alert_type: Option<String>,
-    pub chain: String,
-    /// The name of the worker that has or had its last lease.
-    pub worker: String,
-    /// The investigation that a follow-up question is about.
-    pub parent_id: Option<SessionId>,
-}
 
 impl Store {
     /// The number of sessions that match the filter, without its limit; at most [`MAX_COUNTED`].
@@ -80,23 +38,27 @@ macro_rules! filtered {
             $query = $query.filter(alert_sessions::status.eq(status.as_str()));
         }
         if let Some(since) = $filter.since {
-            let begin =
-                sql::<Timestamptz>("now() - make_interval(secs => ").bind::<Double, _>(since.as_secs_f64()).sql(")");
+            let begin = diesel::dsl::sql::<diesel::sql_types::Timestamptz>("now() - make_interval(secs => ")
+                .bind::<diesel::sql_types::Double, _>(since.as_secs_f64())
+                .sql(")");
             $query = $query.filter(alert_sessions::created_at.ge(begin));
         }
         if let Some(words) = &$filter.search {
-            let found =
-                sql::<Bool>("alert_sessions.session_id IN (SELECT alert_id FROM alerts WHERE body IS NOT NULL AND ")
-                    .sql("to_tsvector('simple', left(body, 150000)) @@ websearch_to_tsquery('simple', ")
-                    .bind::<Text, _>(words.clone())
-                    .sql(") UNION ALL SELECT session_id FROM alert_sessions WHERE final_analysis IS NOT NULL AND ")
-                    .sql("to_tsvector('simple', left(final_analysis, 150000)) @@ websearch_to_tsquery('simple', ")
-                    .bind::<Text, _>(words.clone())
-                    .sql("))");
+            let found = diesel::dsl::sql::<diesel::sql_types::Bool>(
+                "alert_sessions.session_id IN (SELECT alert_id FROM alerts WHERE body IS NOT NULL AND ",
+            )
+            .sql("to_tsvector('simple', left(body, 150000)) @@ websearch_to_tsquery('simple', ")
+            .bind::<diesel::sql_types::Text, _>(words.clone())
+            .sql(") UNION ALL SELECT session_id FROM alert_sessions WHERE final_analysis IS NOT NULL AND ")
+            .sql("to_tsvector('simple', left(final_analysis, 150000)) @@ websearch_to_tsquery('simple', ")
+            .bind::<diesel::sql_types::Text, _>(words.clone())
+            .sql("))");
             $query = $query.filter(found);
         }
     };
 }
+
+pub(super) use filtered;
 
 fn count(connection: &mut PgConnection, filter: &SessionFilter) -> QueryResult<i64> {
     let mut query = alert_sessions::table.select(alert_sessions::session_id).limit(MAX_COUNTED).into_boxed();

@@ -7,5 +7,6 @@ pub(crate) mod alert_updates;
 pub(crate) mod history;
 pub(crate) mod thread;
 pub(crate) mod list;
+pub(crate) mod pages;
 pub(crate) mod resolve;
 pub(crate) mod report;

@@ -5,6 +5,7 @@ use diesel::sql_types::{Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::investigation::ids::SessionId;
+use crate::reports::IdMatch;
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;
@@ -17,17 +18,6 @@ const MIN_DIGITS: usize = 6;
 const ID_DIGITS: usize = 32;
 /// The last digits of an id, which an index holds in reverse order.
 const INDEXED_DIGITS: usize = 12;
-
-/// The ids that a part of an id matches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IdMatch {
-    One(SessionId),
-    None,
-    /// More than one id; at most ten of them.
-    Many(Vec<SessionId>),
-    /// The part has fewer than six characters, or a character that is no hexadecimal digit.
-    Invalid,
-}
 
 pub(crate) struct Resolve {
     end_from: String,

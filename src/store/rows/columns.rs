@@ -11,7 +11,7 @@ use crate::investigation::timeline::{EventDraft, TimelineEvent};
 use super::entry::encode;
 use super::{nul, number, stored};
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Events {
     pub(crate) event_type: Vec<String>,
     pub(crate) status: Vec<String>,
@@ -183,21 +183,21 @@ impl ToolCalls {
 }
 
 /// The rows of one transition of a session: a stage that begins, with its executions, or one that ends.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Changes {
     pub(crate) stages: Stages,
     pub(crate) executions: Executions,
     pub(crate) ended: EndedStages,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Stages {
     pub(crate) stage_no: Vec<i32>,
     pub(crate) name: Vec<String>,
     pub(crate) policy: Vec<&'static str>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Executions {
     pub(crate) execution_id: Vec<Uuid>,
     pub(crate) stage_no: Vec<i32>,
@@ -208,7 +208,7 @@ pub(crate) struct Executions {
     pub(crate) model: Vec<String>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct EndedStages {
     pub(crate) stage_no: Vec<i32>,
     pub(crate) status: Vec<&'static str>,

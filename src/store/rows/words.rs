@@ -1,16 +1,14 @@
 //! Words of closed sets: the outcomes of statements and the status columns, parsed into enums. A word that this version
 //! does not know is an error of its row, never a default.
 
-use std::fmt;
-
 use diesel::sql_types::Uuid as SqlUuid;
 use serde::de::{DeserializeOwned, IntoDeserializer};
-use serde::{Deserialize, Serialize};
 
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::reports::DispositionKind;
 
 /// A word that its set does not contain.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,31 +63,12 @@ sql_word!(ToolCallState);
 from_sql!(SqlUuid => SessionId, |id| Ok::<_, std::convert::Infallible>(Self(id)));
 from_sql!(SqlUuid => ExecutionId, |id| Ok::<_, std::convert::Infallible>(Self(id)));
 
-/// Where an alert ended up, as the column `alerts.place` has it. [`Disposition`](crate::engine::ports::Disposition) is
-/// the same with its details.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DispositionKind {
-    /// No worker has decided yet.
-    Undecided,
-    /// The alert opened the session that has its id.
-    Opened,
-    /// Another session covers the alert.
-    Joined,
-    /// The alert ended without an investigation.
-    Ended,
-    /// The alert is a dead letter.
-    Dead,
-}
-
-impl fmt::Display for DispositionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
+    use serde::Serialize;
+
     use super::*;
 
     fn read<T: DeserializeOwned>(word: &str) -> Result<T, String> {

@@ -1,6 +1,6 @@
 -- Stores a request to cancel with a running session. A session that no worker has ends at once: its lease has expired, or
 -- its owner is to be ignored because it did not end the session in time. So does an alert that has no disposition yet.
--- The next epoch refuses every write of an earlier owner. Sent again after a lost reply, the statement finds the end that it has written.
+-- The last parameter is the name of the person who asks, if it is known. The next epoch refuses every write of an earlier owner. Sent again after a lost reply, the statement finds the end that it has written.
 WITH open AS (
   SELECT e.execution_id FROM agent_executions e
   WHERE e.session_id = $1 AND e.status = 'running'
@@ -34,11 +34,12 @@ WITH open AS (
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch, 'session_cancelled', 'failed',
-         'Investigation cancelled', '{"stop_reason": "cancelled"}'::jsonb
+         'Investigation cancelled',
+         jsonb_strip_nulls(jsonb_build_object('stop_reason', 'cancelled', 'url', $3::text, 'cancelled_by', $4::text))
   FROM ended
   UNION ALL
   SELECT alert_id, clock_timestamp(), 1, 0, 'session_cancelled', 'failed', 'Cancelled before it was investigated',
-         '{"stop_reason": "cancelled"}'::jsonb
+         jsonb_strip_nulls(jsonb_build_object('stop_reason', 'cancelled', 'url', $3, 'cancelled_by', $4))
   FROM undecided
 )
 SELECT CASE WHEN EXISTS (SELECT FROM ended) OR EXISTS (SELECT FROM undecided) THEN 'cancelled'

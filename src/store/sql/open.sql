@@ -77,9 +77,10 @@ WITH alert AS (
         >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $7::text)
 ), opened AS (
   INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, lease_period, lease_token, lease_owner,
-                              worker_name, fingerprint, chain, retry_of, parent_id, event_seq, traceparent)
+                              worker_name, fingerprint, chain, retry_of, parent_id, event_seq, step, traceparent)
   SELECT alert_id, clock_timestamp() + make_interval(secs => $15), clock_timestamp() + make_interval(secs => $16),
-         make_interval(secs => $16), $17, $18, $19, $2, $20, $21, $22::uuid, 1 + ($22 IS NOT NULL)::integer, $23
+         make_interval(secs => $16), $17, $18, $19, $2, $20, $21, $22::uuid, 1 + ($22 IS NOT NULL)::integer + cardinality($23::text[]),
+         cardinality($24::integer[]), $25
   FROM alert
   -- Without a timeout no session may be opened: the alert can only join, be covered or end.
   WHERE $15 IS NOT NULL AND $5 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM covering)
@@ -87,7 +88,7 @@ WITH alert AS (
   ON CONFLICT DO NOTHING
   RETURNING session_id, deadline_at
 ), planned AS (
-  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $24, $25 FROM opened
+  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $26, $27 FROM opened
 ), decided AS (
   SELECT 'opened' AS outcome, session_id AS target FROM opened
   UNION ALL
@@ -100,17 +101,19 @@ WITH alert AS (
   UPDATE alerts a
   SET place = CASE d.outcome WHEN 'covered_by_cooldown' THEN 'joined' ELSE d.outcome END, 
       joined_session_id = nullif(d.target, $1),
-      fingerprint = $2, members = $3, alert_type = $26, title = $27, severity = $7, source = $28, body = $29
+      fingerprint = $2, members = $3, alert_type = $28, title = $29, severity = $7, source = $30, body = $31
   FROM decided d WHERE a.alert_id = $1
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), 1, 1, $30, $31, $32, $33::jsonb FROM opened
+  SELECT session_id, clock_timestamp(), 1, 1, $32, $33, $34, $35::jsonb FROM opened
   UNION ALL
-  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $29, jsonb_build_object('parent_id', $22)
+  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $31,
+         jsonb_strip_nulls(jsonb_build_object('parent_id', $22, 'asked_by', (
+           SELECT left(a.headers ->> 'Tarsy-Asked-By', 100) FROM alerts a WHERE a.alert_id = $1)))
   FROM opened WHERE $22 IS NOT NULL
   UNION ALL
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch,
-         CASE WHEN $5 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $27,
+         CASE WHEN $5 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $29,
          jsonb_build_object('alert_id', $1, 'severity', $7)
            || CASE WHEN count < 10 THEN '{}' ELSE jsonb_build_object('count', count) END
            || CASE WHEN is_update THEN jsonb_build_object('update', updates) ELSE '{}' END
@@ -131,8 +134,28 @@ WITH alert AS (
   FROM covering
   UNION ALL
   SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', 'resolved before it was investigated',
-         jsonb_build_object('stop_reason', 'not_investigated', 'title', $27, 'severity', $7)
+         jsonb_build_object('stop_reason', 'not_investigated', 'title', $29, 'severity', $7)
   FROM decided WHERE outcome = 'ended'
+), begun_stages AS (
+  INSERT INTO stages (session_id, stage_no, started_at, name, success_policy)
+  SELECT session_id, u.stage_no, clock_timestamp(), u.name, u.policy
+  FROM opened, unnest($24, $36::text[], $37::text[]) AS u(stage_no, name, policy)
+), begun_executions AS (
+  INSERT INTO agent_executions (session_id, execution_id, started_at, stage_no, agent_no, agent, strategy, backend, model)
+  SELECT session_id, u.execution_id, clock_timestamp(), u.stage_no, u.agent_no, u.agent, u.strategy, u.backend, u.model
+  FROM opened, unnest($38::uuid[], $39::integer[], $40::integer[], $41::text[], $42::text[], $43::text[], $44::text[])
+       AS u(execution_id, stage_no, agent_no, agent, strategy, backend, model)
+), stage_events AS (
+  INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, stage_no, event_type, status, content,
+                               metadata)
+  SELECT session_id, clock_timestamp(), 1 + ($22 IS NOT NULL)::integer + u.n, 1, ($24)[1], u.event_type, u.status,
+         u.content, u.metadata
+  FROM opened, unnest($23, $45::text[], $46::text[], $47::jsonb[])
+       WITH ORDINALITY AS u(event_type, status, content, metadata, n)
+), announced AS (
+  -- The outbox of notifications; without routes no row. The end of the session makes the second one due.
+  INSERT INTO notifications (session_id, route, moment)
+  SELECT session_id, u.route, u.moment FROM opened, unnest($48::text[], $49::text[]) AS u(route, moment)
 )
 SELECT d.outcome, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8,
        (SELECT p.traceparent FROM alert_sessions p WHERE p.session_id = coalesce($22, $21)),

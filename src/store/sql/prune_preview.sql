@@ -8,9 +8,13 @@ WITH cutoff AS (
          coalesce(now() - make_interval(secs => $5::float8), '-infinity') AS tool_interactions
 ), loose AS (
   SELECT a.alert_id FROM alerts a, cutoff c WHERE a.settled_at < c.alerts AND a.place <> 'opened'
+    AND NOT EXISTS (SELECT FROM notifications n WHERE n.session_id = a.alert_id AND n.closed_at IS NULL
+                      AND n.created_at > now() - interval '2 days')
 ), whole AS (
   SELECT s.session_id FROM alert_sessions s, cutoff c
   WHERE s.settled_at < c.sessions
+    AND NOT EXISTS (SELECT FROM notifications n WHERE n.session_id = s.session_id AND n.closed_at IS NULL
+                      AND n.created_at > now() - interval '2 days')
     AND NOT EXISTS (SELECT FROM alert_sessions q
                     WHERE q.parent_id = s.session_id AND NOT coalesce(q.settled_at < c.sessions, false))
     AND NOT EXISTS (SELECT FROM alerts j
@@ -24,6 +28,8 @@ UNION ALL SELECT 'session_recoveries', count(*) FROM session_recoveries JOIN who
 UNION ALL SELECT 'stages', count(*) FROM stages JOIN whole USING (session_id)
 UNION ALL SELECT 'agent_executions', count(*) FROM agent_executions JOIN whole USING (session_id)
 UNION ALL SELECT 'timeline_events', count(*) FROM timeline_events t
+          JOIN (TABLE whole UNION ALL TABLE loose) g ON g.session_id = t.session_id
+UNION ALL SELECT 'notifications', count(*) FROM notifications t
           JOIN (TABLE whole UNION ALL TABLE loose) g ON g.session_id = t.session_id
 UNION ALL SELECT 'entries', count(*) FROM entries t JOIN alert_sessions s USING (session_id), cutoff c
           WHERE s.settled_at < c.entries OR s.session_id IN (TABLE whole)

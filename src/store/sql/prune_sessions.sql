@@ -6,6 +6,9 @@ WITH old AS (
   WHERE s.settled_at < now() - make_interval(secs => $1)
     AND NOT EXISTS (SELECT FROM alert_sessions q WHERE q.parent_id = s.session_id)
     AND NOT EXISTS (SELECT FROM alerts j WHERE j.joined_session_id = s.session_id)
+  -- A notification that waits keeps its session, until it is given up.
+    AND NOT EXISTS (SELECT FROM notifications n WHERE n.session_id = s.session_id AND n.closed_at IS NULL
+                      AND n.created_at > now() - interval '2 days')
   ORDER BY s.settled_at LIMIT $2::bigint
   FOR UPDATE OF s SKIP LOCKED
 ), few AS (
@@ -30,6 +33,8 @@ WITH old AS (
   DELETE FROM session_recoveries t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), updates AS (
   DELETE FROM alert_updates t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), messages AS (
+  DELETE FROM notifications t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), openers AS (
   DELETE FROM alerts t USING few f WHERE t.alert_id = f.session_id RETURNING 1
 ), sessions AS (
@@ -44,5 +49,6 @@ UNION ALL SELECT 'stages', count(*) FROM parts
 UNION ALL SELECT 'session_plans', count(*) FROM plans
 UNION ALL SELECT 'session_recoveries', count(*) FROM recoveries
 UNION ALL SELECT 'alert_updates', count(*) FROM updates
+UNION ALL SELECT 'notifications', count(*) FROM messages
 UNION ALL SELECT 'alerts', count(*) FROM openers
 UNION ALL SELECT 'alert_sessions', count(*) FROM sessions

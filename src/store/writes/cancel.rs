@@ -16,9 +16,17 @@ use crate::store::statement::statement;
 pub(crate) struct RequestCancel {
     session_id: uuid::Uuid,
     owner_is_ignored: bool,
+    /// Leads to the page of the session.
+    link: Option<String>,
+    by: Option<String>,
 }
 
-statement!(RequestCancel, "cancel.sql", (Text, Nullable<SqlUuid>), [SqlUuid: session_id, Bool: owner_is_ignored]);
+statement!(RequestCancel, "cancel.sql", (Text, Nullable<SqlUuid>), [
+    SqlUuid: session_id,
+    Bool: owner_is_ignored,
+    Nullable<Text>: link,
+    Nullable<Text>: by,
+]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,7 +67,17 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn request_cancel(&self, session: SessionId) -> Result<CancelAnswer, Error> {
-        self.cancel_with(RequestCancel { session_id: session.0, owner_is_ignored: false }).await
+        self.request_cancel_by(session, None).await
+    }
+
+    /// The same with the name of the person who asks, which the end shows that this statement writes.
+    pub(in crate::store) async fn request_cancel_by(
+        &self,
+        session: SessionId,
+        by: Option<String>,
+    ) -> Result<CancelAnswer, Error> {
+        let link = self.link(session);
+        self.cancel_with(RequestCancel { session_id: session.0, owner_is_ignored: false, link, by }).await
     }
 
     /// Ends a session although its lease has not expired: its owner was asked, and has not ended it. The owner's later
@@ -68,7 +86,8 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn cancel_unanswered(&self, session: SessionId) -> Result<CancelAnswer, Error> {
-        self.cancel_with(RequestCancel { session_id: session.0, owner_is_ignored: true }).await
+        let link = self.link(session);
+        self.cancel_with(RequestCancel { session_id: session.0, owner_is_ignored: true, link, by: None }).await
     }
 
     async fn cancel_with(&self, request: RequestCancel) -> Result<CancelAnswer, Error> {

@@ -1,4 +1,4 @@
-//! The end of a session, with its last events.
+//! The end of a session, with that of its last stage and the last events.
 
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
@@ -6,8 +6,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde_json::json;
 
-use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd};
-use crate::investigation::timeline::{EventDraft, TimelineEvent};
+use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StageEnded};
+use crate::investigation::timeline::{EventDraft, EventType, TimelineEvent};
 
 use crate::store::fence::{Fence, Progress, verdict};
 use crate::store::rows::columns::Events;
@@ -27,10 +27,21 @@ pub(crate) struct Finish {
     epoch: i32,
     open_status: &'static str,
     at: DateTime<Utc>,
+    ended: EndedStage,
+    event_stage: Vec<Option<i32>>,
     events: Events,
 }
 
-statement!(Finish, "finish.sql", Nullable<Integer>, [
+/// The end of the last stage, if it is written with that of the session.
+#[derive(Default)]
+struct EndedStage {
+    step: Option<i32>,
+    stage_no: Option<i32>,
+    status: Option<&'static str>,
+    error: Option<String>,
+}
+
+statement!(Finish, "finish.sql", (Nullable<Integer>, Nullable<Text>), [
     SqlUuid: lease.session_id.0,
     Text: status,
     Text: stop_reason,
@@ -39,20 +50,31 @@ statement!(Finish, "finish.sql", Nullable<Integer>, [
     Nullable<Text>: error,
     Nullable<Text>: dead_letter,
     Integer: covered_updates,
+    Nullable<Integer>: ended.step,
     Array<Text>: events.event_type,
     Integer: epoch,
     SqlUuid: lease.token,
     Text: open_status,
     Timestamptz: at,
+    Nullable<Integer>: ended.stage_no,
+    Nullable<Text>: ended.status,
+    Nullable<Text>: ended.error,
+    Array<Nullable<Integer>>: event_stage,
     Array<Text>: events.status,
     Array<Text>: events.content,
     Array<Nullable<Jsonb>>: events.metadata,
 ]);
 
 impl Finish {
-    pub(crate) fn new(lease: Lease, end: SessionEnd) -> Self {
-        let end = SessionEnd { event: with_reason(end.event, end.reason.as_str()), ..end };
-        let events = Events::new(end.events());
+    /// `link` leads to the page of the session.
+    pub(crate) fn new(lease: Lease, end: SessionEnd, link: Option<String>) -> Self {
+        let event = with_reason(end.event, end.reason.as_str()).with("url", link);
+        let end = SessionEnd { event, ..end };
+        let drafts = end.events();
+        let ended = end.stage.map(EndedStage::from).unwrap_or_default();
+        let stage_of = |event: &EventDraft| ended.stage_no.filter(|_| event.event_type == EventType::StageCompleted);
+        let event_stage = drafts.iter().map(stage_of).collect();
+        let events = Events::new(drafts);
         Self {
             lease,
             status: end.status.as_str(),
@@ -65,23 +87,44 @@ impl Finish {
             epoch: number::int(lease.epoch),
             open_status: open_status(end.status).as_str(),
             at: end.at,
+            ended,
+            event_stage,
             events,
         }
     }
 
     pub(crate) fn write(&self, connection: &mut PgConnection) -> Verdict<()> {
-        let written: Option<Option<i32>> = self.get_result(connection).optional()?;
-        if let Some(first_seq) = written {
-            let events = first_seq.map(|first_seq| self.committed_events(first_seq));
+        let written: Option<(Option<i32>, Option<String>)> = self.get_result(connection).optional()?;
+        if let Some((first_seq, stage)) = written {
+            let events = first_seq.map(|first_seq| self.committed_events(first_seq, stage.as_ref()));
             return Ok(Ok(Committed { outcome: (), events }));
         }
-        let progress = |fence: &Fence| if fence.is_running() { Progress::Refused } else { Progress::Done };
+        let progress = |fence: &Fence| match self.ended.step {
+            _ if !fence.is_running() => Progress::Done,
+            Some(step) => Progress::of(step, fence.step),
+            None => Progress::Refused,
+        };
         Ok(verdict(connection, &self.lease, None, progress)?.map(|()| Committed::default()))
     }
 
     /// The last events, as a read of the table would return them.
-    fn committed_events(&self, first_seq: i32) -> Vec<TimelineEvent> {
-        self.events.committed(&stored::session_event(self.lease.session_id, first_seq, self.at))
+    fn committed_events(&self, first_seq: i32, stage: Option<&String>) -> Vec<TimelineEvent> {
+        let mut events = self.events.committed(&stored::session_event(self.lease.session_id, first_seq, self.at));
+        for (event, stage_no) in events.iter_mut().zip(&self.event_stage) {
+            event.stage = stage_no.and(stage.cloned());
+        }
+        events
+    }
+}
+
+impl From<StageEnded> for EndedStage {
+    fn from(ended: StageEnded) -> Self {
+        Self {
+            step: Some(number::int(ended.step)),
+            stage_no: Some(number::int(ended.end.stage_no)),
+            status: Some(ended.end.status.as_str()),
+            error: ended.end.error.map(nul::replace),
+        }
     }
 }
 

@@ -11,4 +11,5 @@ pub(crate) mod settle;
 pub(crate) mod cancel;
 pub(crate) mod sweep;
 pub(crate) mod recover;
+pub(crate) mod notify;
 pub(crate) mod prune;

@@ -1,6 +1,6 @@
-//! Decides in one statement where an alert goes: it opens a session, joins the open one of its fingerprint, is covered
-//! by the cooldown of the last one, or ends. An alert with something new for the session that it joins needs the
-//! statement twice: the core decides in between what is new.
+//! Decides in one statement where an alert goes: it opens a session with its first stage, joins the open one of its
+//! fingerprint, is covered by the cooldown of the last one, or ends. An alert with something new for the session that
+//! it joins needs the statement twice: the core decides in between what is new.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
@@ -10,15 +10,18 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StoreError};
+use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError};
 use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
 use crate::investigation::alert_update::{Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert, resolved_members};
 use crate::investigation::ids::SessionId;
+use crate::investigation::notification::route::Planned;
 use crate::investigation::trace_context::TraceContext;
 
+use crate::store::rows::columns::{Changes, Events};
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
+use crate::store::writes::notify::PlannedRows;
 
 /// Each rival can make one try fail; with 64 rivals, two tries were enough.
 const MAX_TRIES: usize = 10;
@@ -54,8 +57,11 @@ pub(crate) struct Open {
     event_status: String,
     event_content: String,
     event_metadata: Option<Value>,
+    first_stage: Changes,
+    stage_events: Events,
     traceparent: Option<String>,
     judgement: Judgement,
+    notifications: PlannedRows,
 }
 
 /// What the alert changes in the session that it joins.
@@ -111,6 +117,8 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, N
     Text: chain,
     Nullable<SqlUuid>: retry_of,
     Nullable<SqlUuid>: parent,
+    Array<Text>: stage_events.event_type,
+    Array<Integer>: first_stage.stages.stage_no,
     Nullable<Text>: traceparent,
     Integer: format_version,
     Jsonb: plan,
@@ -122,6 +130,20 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, N
     Text: event_status,
     Text: event_content,
     Nullable<Jsonb>: event_metadata,
+    Array<Text>: first_stage.stages.name,
+    Array<Text>: first_stage.stages.policy,
+    Array<SqlUuid>: first_stage.executions.execution_id,
+    Array<Integer>: first_stage.executions.stage_no,
+    Array<Integer>: first_stage.executions.agent_no,
+    Array<Text>: first_stage.executions.agent,
+    Array<Text>: first_stage.executions.strategy,
+    Array<Text>: first_stage.executions.backend,
+    Array<Text>: first_stage.executions.model,
+    Array<Text>: stage_events.status,
+    Array<Text>: stage_events.content,
+    Array<Nullable<Jsonb>>: stage_events.metadata,
+    Array<Text>: notifications.routes,
+    Array<Text>: notifications.moments,
 ]);
 
 /// Reads where an alert went.
@@ -189,10 +211,15 @@ struct DispositionRow {
 }
 
 impl Open {
-    pub(crate) fn new(request: OpenRequest) -> Result<Self, StoreError> {
+    /// `planned` are the notifications that the session may need.
+    pub(crate) fn new(request: OpenRequest, planned: Vec<Planned>) -> Result<Self, StoreError> {
         let OpenRequest { alert_id, alert, plan, started, cooldown, force, parent, .. } = request;
         let stored = serde_json::to_value(&plan).map_err(|error| StoreError::Conflict(format!("plan: {error}")))?;
         let join = Self::join_only(JoinRequest { alert_id, alert, cooldown, force });
+        let (first_stage, stage_events) = match request.first_stage {
+            Some(StageBegun { begin, event }) => (Changes::new(StageChange::Begin(begin)), Events::new(vec![event])),
+            None => (Changes::default(), Events::default()),
+        };
         Ok(Self {
             fingerprint: join.fingerprint.filter(|_| parent.is_none()),
             timeout: Some(request.session_timeout.as_secs_f64()),
@@ -209,7 +236,10 @@ impl Open {
             event_status: started.status.into(),
             event_content: nul::replace(started.content),
             event_metadata: nul::json_or_null(started.metadata),
+            first_stage,
+            stage_events,
             traceparent: request.trace.map(|span| span.to_string()),
+            notifications: planned.into(),
             ..join
         })
     }

@@ -1,16 +1,17 @@
 //! The row of an alert: inserted before the body is decoded, updated by each delivery, and given up as a dead letter.
 
 use diesel::prelude::Queryable;
-use diesel::sql_types::{BigInt, Binary, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{DeadReason, Disposition, Received, StoreError};
 use crate::investigation::ids::SessionId;
+use crate::reports::DispositionKind;
 
-use crate::store::rows::words::DispositionKind;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
+use crate::store::writes::notify::PlannedRows;
 
 pub(crate) struct Receive {
     alert_id: Uuid,
@@ -75,9 +76,19 @@ pub(crate) struct GiveUp {
     pub(crate) reason: &'static str,
     pub(crate) detail: String,
     pub(crate) alert_id: Uuid,
+    /// Leads to the page of the alert.
+    pub(crate) link: Option<String>,
+    pub(crate) notifications: PlannedRows,
 }
 
-statement!(GiveUp, "give_up.sql", Text, [Text: reason, Text: detail, SqlUuid: alert_id]);
+statement!(GiveUp, "give_up.sql", Text, [
+    Text: reason,
+    Text: detail,
+    SqlUuid: alert_id,
+    Nullable<Text>: link,
+    Array<Text>: notifications.routes,
+    Array<Text>: notifications.moments,
+]);
 
 /// Takes one attempt off an undecided alert.
 pub(crate) struct RefundAttempt {

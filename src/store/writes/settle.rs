@@ -9,9 +9,9 @@ use uuid::Uuid;
 use crate::engine::ports::{DeadLetter, DeadReason, EventIdentity, RunStatus, SettlementStatus, StoredMessage};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::mask::Mask;
+use crate::reports::DispositionKind;
 
 use crate::store::rows::number;
-use crate::store::rows::words::DispositionKind;
 use crate::store::statement::statement;
 
 pub(crate) struct ReadSettlementStatus {

@@ -15,10 +15,10 @@ pub(super) const COMMON: &[Metric] = &[
     counter("process_cpu_seconds_total", "CPU time of this process, user and system"),
     counter(
         "tarsy_connections_refused_total",
-        "connections closed because of a connection limit; refused: the new one, evicted: an idle one",
+        "connections closed because of a limit; refused: the new one, evicted: an idle one, stalled: one that reads nothing",
     )
-    .by("listener", &["alerts", "metrics", "llm"])
-    .by("how", &["refused", "evicted"]),
+    .by("listener", &["alerts", "metrics", "llm", "web"])
+    .by("how", &["refused", "evicted", "stalled"]),
     counter(
         "tarsy_trace_spans_total",
         "spans that ended; queue_full: dropped because the collector is too slow; failed: not taken by the collector",

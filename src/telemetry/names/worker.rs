@@ -38,6 +38,9 @@ const FALLBACK_CODES: &[&str] = &[
     "context_window_exceeded",
     "other",
 ];
+const NOTIFICATION_KINDS: &[&str] = &["slack", "teams", "webhook"];
+/// `repeated`: sent after an attempt whose answer is not known; `found`: such an attempt had sent it.
+const NOTIFICATION_OUTCOMES: &[&str] = &["sent", "repeated", "found", "filtered", "failed", "given_up"];
 const REFUSABLE: &[&str] = &["checkpoint", "step", "finish", "renew"];
 const CHANGES: &[&str] = &["firing", "severity", "resolved"];
 const DEAD_REASONS: &[&str] = &[
@@ -82,6 +85,9 @@ const DB_OPERATIONS: &[&str] = &[
     "recover",
     "prune",
     "probe",
+    "notify_claim",
+    "notify_record",
+    "notify_backlog",
 ];
 
 /// Exported by `tarsy worker`.
@@ -99,6 +105,10 @@ pub(super) const WORKER: &[Metric] = &[
         "tarsy_tool_server_waits_total",
         "times that an alert went back to the queue because an MCP server was unavailable",
     ),
+    counter("tarsy_notifications_total", "attempts to send a notification, by kind of route")
+        .by("kind", NOTIFICATION_KINDS)
+        .by("outcome", NOTIFICATION_OUTCOMES),
+    gauge("tarsy_notifications_oldest_seconds", "how long the oldest notification has been due; 0 if none is"),
     counter("tarsy_runbook_fetches_total", "runbooks requested from their hosts; a page of the last minutes is not")
         .by("outcome", &["fetched", "failed", "timed_out"]),
     counter("tarsy_sessions_without_tools_total", "sessions opened without the tools of an unavailable MCP server"),

@@ -12,8 +12,8 @@ use crate::support::postgres_server::proxy::{PostgresProxy, Side};
 use crate::support::process::{Tarsy, metric};
 use crate::support::system::{LEASE, TestSystem};
 
-/// Writes of the drill: open, stage begins, eight checkpoints, stage ends, finish, settled.
-const WRITES: u32 = 13;
+/// Writes of the drill: the alert asks for a session to join, open, eight checkpoints, finish, settled.
+const WRITES: u32 = 12;
 const MODEL_CALLS: usize = 4;
 const TOOLS: [&str; 5] = ["describe_pod", "pod_events", "query_range", "pod_logs", "deployment_history"];
 /// The expected journal, with or without a kill.

@@ -68,7 +68,9 @@ fn assert_summary(log: &str, kill: bool) {
         let (worker, other) = if killed.contains("worker w1") { ("w1", "w2") } else { ("w2", "w1") };
         assert!(killed.starts_with(&format!("worker {worker} with SIGKILL after event ")), "{log}");
         assert!(taken_over.starts_with(&format!("by {other} after ")), "{log}");
-        assert!(line("sent again  ").unwrap().contains("read-only: drill."), "{log}");
+        // A worker may die between two calls.
+        let sent_again = line("sent again  ").unwrap();
+        assert!(sent_again.contains("read-only: drill.") || sent_again.starts_with("0 of "), "{log}");
     } else {
         let sent_again = line("sent again  ").unwrap();
         assert!(sent_again.starts_with("0 of ") && sent_again.contains("; 0 of "), "{log}");

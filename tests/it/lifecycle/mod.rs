@@ -4,6 +4,8 @@ mod pooler;
 pub(crate) mod start;
 mod trust;
 mod delivery;
+mod links;
+mod notifications;
 mod alert_updates;
 mod dedupe;
 mod chains;

@@ -15,9 +15,11 @@ use crate::support::wait::eventually;
 const ITERATIONS: usize = 3;
 const WARM_UP: usize = 3;
 const COUNT: usize = 5;
+/// Statements of a new connection.
+const OPENING: [&str; 2] = ["SET ", "SELECT s.system_identifier"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_investigation_has_sixteen_statements_and_no_connection() {
+async fn an_investigation_has_thirteen_statements_and_no_connection() {
     let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
     let setup = Setup {
         slots: 1,
@@ -38,19 +40,22 @@ async fn an_investigation_has_sixteen_statements_and_no_connection() {
 
     let expected = [
         ("Inserts an alert or counts one more delivery of it. A", 1),
-        // Once without a plan, and once with it.
+        // Once without a plan, and once with it; the first stage begins with the session.
         ("Decides where an alert goes. Its row is locked fi", 2),
-        // When the publisher of the session starts, and when the worker has taken the session.
-        ("Reads events of a session in order, with the nam", 2),
-        ("Writes one transition of a session: a stage begi", 2),
+        // When the publisher of the session starts.
+        ("Reads events of a session in order, with the nam", 1),
         // The prompts, then each answer and the results of each of its tools; the end is part of the last answer.
         ("Writes one checkpoint: all of it or nothing, so ", 2 * ITERATIONS),
+        // The last stage ends with the session.
         ("Epoch and token stay: a renewal that arrives lat", 1),
         ("Reads whether an alert or session has ended and ", 1),
         ("Marks what has ended as settled and deletes the ", 1),
     ];
     let kind = |(words, count): (&str, usize)| (words.chars().take(48).collect::<String>(), count * COUNT);
-    assert_eq!(by_kind(log), BTreeMap::from_iter(expected.map(kind)));
+    // A connection is opened when more statements than ever run at the same time.
+    let mut kinds = by_kind(log);
+    kinds.retain(|words, _| !OPENING.iter().any(|opening| words.starts_with(opening)));
+    assert_eq!(kinds, BTreeMap::from_iter(expected.map(kind)));
     let [_, closed] = connections(log);
     assert_eq!(closed, 0, "a connection that is closed is opened again");
 }

@@ -4,7 +4,7 @@ mod protocol;
 pub(crate) mod checkpoints;
 pub(crate) mod chaos;
 mod cost;
-mod load;
+pub(crate) mod load;
 mod deaths;
 mod sizing;
 mod journals;

@@ -28,23 +28,16 @@ impl TestSystem {
         jetstream::new(async_nats::connect(servers.as_slice()).await.unwrap())
     }
 
-    /// All events on the timeline stream.
+    /// All events on the timeline stream. A cluster that elects a leader answers with an error, and is asked again.
     pub(crate) async fn timelines(&self) -> Timelines {
         let jetstream = self.jetstream().await;
-        let mut stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
-        let expected = stream.info().await.unwrap().state.messages;
-        let config = Config { ack_policy: AckPolicy::None, ..Config::default() };
-        let consumer: PullConsumer = stream.create_consumer(config).await.unwrap();
-        let (mut timelines, mut seen) = (Timelines::new(), 0);
-        while seen < expected {
-            let mut batch = consumer.fetch().max_messages(BATCH).messages().await.unwrap();
-            while let Some(message) = batch.next().await {
-                let event: TimelineEvent = serde_json::from_slice(&message.unwrap().payload).unwrap();
-                timelines.entry(event.session_id).or_default().push(event);
-                seen += 1;
-            }
-        }
-        timelines
+        let mut timelines = None;
+        eventually("the stream is read to its end", async || {
+            timelines = read(&jetstream).await.ok();
+            timelines.is_some()
+        })
+        .await;
+        timelines.unwrap()
     }
 
     /// Asserts that every alert and session has ended, and that each timeline on the stream equals the table, in order
@@ -83,6 +76,23 @@ impl TestSystem {
         })
         .await;
     }
+}
+
+async fn read(jetstream: &Context) -> Result<Timelines, async_nats::Error> {
+    let mut stream = jetstream.get_stream("TARSY_TIMELINE").await?;
+    let expected = stream.info().await?.state.messages;
+    let config = Config { ack_policy: AckPolicy::None, ..Config::default() };
+    let consumer: PullConsumer = stream.create_consumer(config).await?;
+    let (mut timelines, mut seen) = (Timelines::new(), 0);
+    while seen < expected {
+        let mut batch = consumer.fetch().max_messages(BATCH).messages().await?;
+        while let Some(message) = batch.next().await {
+            let event: TimelineEvent = serde_json::from_slice(&message?.payload)?;
+            timelines.entry(event.session_id).or_default().push(event);
+            seen += 1;
+        }
+    }
+    Ok(timelines)
 }
 
 /// The number of joined alerts that have an event: the first nine, then the 10th, 20th, 50th, 100th and so on.

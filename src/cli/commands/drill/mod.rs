@@ -128,7 +128,7 @@ impl Run<'_> {
         let mut is_due = self.args.kill;
         let mut kill: Option<Kill> = None;
         let options = Options { ends_with_us: true, ..self.args.view.options(&TerminalEnv::of_process()) };
-        let sources = Sources { nats, store: Some(store.into()) };
+        let sources = Sources { nats, store: Some(store.into()), public_url: None };
         let target = Target { session, queue: None };
         let exit = sources.show(target, options.clone(), |item| {
             if let TimelineItem::Event(event) = item {
@@ -231,8 +231,8 @@ impl Run<'_> {
     }
 }
 
-/// A command that follows the session in any shell. A line with credentials would show them, and one without them would
-/// not work, so there is none for a server with credentials.
+/// A command that follows the session in any shell. It is empty for a server with credentials: the command would show
+/// them, or not work without them.
 fn follow_line(addresses: &Addresses, session: SessionId) -> String {
     let url = &addresses.nats_url;
     match std::env::current_exe() {

@@ -6,12 +6,12 @@ use serde_json::json;
 use super::super::output::{print, print_json};
 use crate::cli::exit::Exit;
 use crate::cli::render::format;
-use crate::cli::render::tables::show;
 use crate::config::{LlmProvider, Price};
 use crate::drill::Drill;
 use crate::drill::evidence::NOT_RECORDED;
 use crate::drill::judging::grade::{Check, Grade, Outcome, Trial};
 use crate::investigation::timeline::{EventType, TimelineEvent};
+use crate::reports::words;
 use crate::roles::drill::{RealModel, SERVER};
 use crate::store::{ModelReport, SessionReport};
 
@@ -94,7 +94,7 @@ impl Investigation<'_> {
         let took = format::span(std::time::Duration::from_secs_f64(effort.seconds));
         let (turns, calls) = (format::count(effort.turns, "turn"), format::count(effort.calls, "tool call"));
         lines.push(format!("  {took}, {turns}, {calls}{not_recorded}"));
-        lines.extend(self.session.models.iter().map(|model| format!("  {}", show::model(model))));
+        lines.extend(self.session.models.iter().map(|model| format!("  {}", words::model(model))));
         lines.push(match effort.cost {
             Some(cost) => format!("  Cost: ${cost:.4}"),
             None => "  Cost: unknown, the provider has no price in tarsy.yaml".to_owned(),

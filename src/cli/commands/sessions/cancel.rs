@@ -12,12 +12,12 @@ use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
 use crate::cli::commands::database::Database;
 use crate::cli::commands::output::{json_line, note, print};
 use crate::cli::commands::watch::follow::interrupted;
-use crate::cli::commands::{addresses, one_line_error};
+use crate::cli::commands::{addresses, link, one_line_error};
 use crate::cli::exit::Exit;
-use crate::cli::render::tables::table::status_word;
 use crate::engine::ports::{Disposition, Sessions as _};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
+use crate::reports::words::status_word;
 use crate::store::{CancelAnswer, Store};
 
 /// Time for the owner of a session to end it. It needs milliseconds, so one that takes longer has died, or is cut off.
@@ -44,6 +44,8 @@ enum CancelState {
 
 struct CancelRequest {
     session: SessionId,
+    /// The page of the session.
+    url: Option<String>,
     state: CancelState,
     /// The reason why the database did not store the request.
     database_error: Option<String>,
@@ -73,6 +75,7 @@ pub(super) async fn run(global: &GlobalArgs, args: SessionsCancelArgs) -> anyhow
         (state, _, _) => state,
     };
     let mut request = request(session, state, nats.as_ref()).await?;
+    request.url = link(global, session);
     if let (CancelState::Requested, None, Ok(database)) = (&request.state, &request.database_error, &database) {
         await_owner(database, nats.as_ref().ok(), &mut request).await?;
     }
@@ -142,10 +145,14 @@ impl CancelRequest {
     fn json(&self, status: Option<&str>) -> serde_json::Value {
         let status = status.or_else(|| (self.state == CancelState::Cancelled).then_some("cancelled"));
         let joined = if let CancelState::Joined(target) = &self.state { Some(target) } else { None };
-        json!({
+        let mut json = json!({
             "session_id": self.session, "outcome": self.state.as_str(), "status": status,
             "joined_session_id": joined, "database_error": self.database_error, "broker_error": self.broker_error,
-        })
+        });
+        if let (Some(json), Some(url)) = (json.as_object_mut(), &self.url) {
+            json.insert("url".to_owned(), url.as_str().into());
+        }
+        json
     }
 }
 
@@ -225,7 +232,7 @@ async fn request(
         Ok(state) => (state, None),
         Err(error) => (CancelState::Requested, Some(one_line_error(&error))),
     };
-    let mut request = CancelRequest { session, state, database_error, broker_error: None };
+    let mut request = CancelRequest { session, url: None, state, database_error, broker_error: None };
     // Of a session that has just ended, the workers publish the end when they receive the request.
     if !request.state.is_stored() && request.state != CancelState::Cancelled {
         return Ok(request);

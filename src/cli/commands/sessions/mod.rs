@@ -4,6 +4,7 @@ mod cancel;
 
 use anyhow::{bail, ensure};
 use chrono::Utc;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -11,7 +12,7 @@ use super::database::{Database, NotFound, ambiguous};
 use super::output::{json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
-use super::{addresses, load_config, queue, submit};
+use super::{addresses, link, load_config, public_url, queue, submit};
 use crate::bus::{self, NewAlert, Priority};
 use crate::cli::args::{GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs};
 use crate::cli::exit::Exit;
@@ -22,7 +23,7 @@ use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::investigation::ids::SessionId;
 use crate::roles::secrets;
-use crate::store::{AlertReport, DispositionKind, MAX_COUNTED, SessionFilter};
+use crate::store::{AlertReport, DispositionKind, MAX_COUNTED, SessionFilter, SessionLine};
 
 /// Messages of each queue among which an alert is searched that no worker has seen.
 const MAX_SEARCHED: usize = 1000;
@@ -46,7 +47,8 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
         return Ok(Exit::Done);
     }
     let style = TerminalEnv::of_process().style();
-    let lines = if args.json { json_lines(&sessions)? } else { list::sessions(&sessions, Utc::now(), &style) };
+    let lines =
+        if args.json { linked_lines(global, &sessions)? } else { list::sessions(&sessions, Utc::now(), &style) };
     print(&lines)?;
     if sessions.len() >= usize::try_from(args.limit)? {
         let total = database.call(database.store.count_sessions(filter)).await?;
@@ -56,6 +58,22 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
         }
     }
     Ok(Exit::Done)
+}
+
+/// A session of the list with its page.
+#[derive(Serialize)]
+struct LinkedLine<'a> {
+    #[serde(flatten)]
+    line: &'a SessionLine,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+}
+
+/// The sessions as JSON, one on each line, with their pages.
+pub(super) fn linked_lines(global: &GlobalArgs, sessions: &[SessionLine]) -> anyhow::Result<Vec<String>> {
+    let public_url = public_url(global);
+    let url = |line: &SessionLine| public_url.as_ref().map(|url| url.session(line.session_id));
+    json_lines(&sessions.iter().map(|line| LinkedLine { line, url: url(line) }).collect::<Vec<_>>())
 }
 
 async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exit> {
@@ -86,10 +104,14 @@ async fn show_queued(global: &GlobalArgs, args: &SessionsShowArgs) -> anyhow::Re
     let mask = secrets::mask(&load_config(global)?, Some(&addresses(global)))?;
     let alert = queue::queued_alert(&mask, message);
     if args.json {
-        print_json(&json!({
+        let mut json = json!({
             "alert_id": alert.alert_id, "place": "queued", "state": place, "priority": priority.as_str(),
             "queued_at": alert.queued_at, "subject": alert.subject, "stream_sequence": sequence, "title": alert.title,
-        }))?;
+        });
+        if let (Some(url), Some(json)) = (link(global, alert.alert_id), json.as_object_mut()) {
+            json.insert("url".to_owned(), url.into());
+        }
+        print_json(&json)?;
     } else {
         print(&show::queued(&alert, sequence, &place, &TerminalEnv::of_process().style()))?;
     }
@@ -143,8 +165,9 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
         None => nats.publish_alert(alert).await?,
     };
     let origin = Some(Origin { key: "retry_of", session: old, words: "rerun of" });
-    let sources = args.watch.then(|| Sources { nats, store: Some(database.store) });
-    PublishedSession { session, published, priority, origin }.finish(sources, &args.view).await
+    let sources = args.watch.then(|| Sources { nats, store: Some(database.store), public_url: public_url(global) });
+    let link = link(global, session);
+    PublishedSession { session, published, priority, origin, link }.finish(sources, &args.view).await
 }
 
 fn may_rerun(report: &AlertReport) -> anyhow::Result<()> {

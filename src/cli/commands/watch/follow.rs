@@ -8,14 +8,18 @@ use futures_util::{Stream, StreamExt as _, stream};
 use super::waiting::{QueuePlace, WaitWatch};
 use crate::bus::{self, Follower, Nats};
 use crate::cli::exit::Exit;
+use crate::cli::messages;
 use crate::cli::watch::{Options, TimelineItem, Watch, Watched};
 use crate::investigation::ids::SessionId;
+use crate::investigation::public_url::PublicUrl;
 use crate::store::Store;
 
 /// The sources of timelines: the stream, and the database if its address is known.
 pub(crate) struct Sources {
     pub(crate) nats: Nats,
     pub(crate) store: Option<Arc<Store>>,
+    /// The link to each session that is shown begins with it.
+    pub(crate) public_url: Option<PublicUrl>,
 }
 
 /// A session to show.
@@ -71,6 +75,9 @@ impl Sources {
     ) -> anyhow::Result<Exit> {
         loop {
             let session = target.session;
+            if let Some(url) = &self.public_url {
+                watch.note(&messages::link(&url.session(session)))?;
+            }
             let feed = self.follow(target).map(|item| item.and_then(|item| inspect(&item).map(|()| item)));
             match watch.follow(session, feed, interrupted()).await? {
                 Watched::Over(exit) => return Ok(exit),

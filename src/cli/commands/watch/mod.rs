@@ -12,8 +12,8 @@ use chrono::Utc;
 use self::follow::{Sources, Target, interrupted};
 use self::waiting::QueuePlace;
 use super::database::{Database, with_cause};
-use super::output::{json_line, json_lines, note, print};
-use super::{addresses, one_line_error, sessions};
+use super::output::{json_line, note, print};
+use super::{addresses, one_line_error, public_url, sessions};
 use crate::bus::AllFollower;
 use crate::cli::args::{GlobalArgs, WatchArgs};
 use crate::cli::exit::Exit;
@@ -39,14 +39,15 @@ pub(super) async fn run(global: &GlobalArgs, args: WatchArgs) -> anyhow::Result<
     }
     let session = find(global, database.as_ref(), args.session.as_ref()).await?;
     let nats = addresses.nats_for_command("watch").await?;
+    let public_url = public_url(global);
     if args.thread {
         let database = database.ok_or_else(|| no_database("a thread needs one"))?;
-        let sources = Sources { nats, store: Some(Arc::clone(&database.store)) };
+        let sources = Sources { nats, store: Some(Arc::clone(&database.store)), public_url };
         return thread::run(&sources, &database, session, options).await;
     }
     let store = database.map(|database| database.store);
     let target = Target { session, queue: Some(QueuePlace::Unknown) };
-    Sources { nats, store }.show(target, options, |_| Ok(())).await
+    Sources { nats, store, public_url }.show(target, options, |_| Ok(())).await
 }
 
 /// The exit code is that of every command without a database that it needs.
@@ -80,7 +81,7 @@ async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Opt
     let mut follower = with_cause(&nats, follower).await?;
     match database {
         Some(database) => {
-            if let Err(error) = list_running(&database, &options).await {
+            if let Err(error) = list_running(global, &database, &options).await {
                 note(&format!("cannot list running sessions: {}", one_line_error(&error)))?;
             }
         }
@@ -99,13 +100,13 @@ async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Opt
     }
 }
 
-async fn list_running(database: &Database, options: &Options) -> anyhow::Result<()> {
+async fn list_running(global: &GlobalArgs, database: &Database, options: &Options) -> anyhow::Result<()> {
     let filter = SessionFilter { limit: MAX_RUNNING, status: Some(RunStatus::Running), ..SessionFilter::default() };
     let mut running = database.call(database.store.list_sessions(filter)).await?;
     // The oldest first, like the events that follow.
     running.reverse();
     let line = |session| list::running(session, Utc::now(), &options.style);
-    print(&if options.json { json_lines(&running)? } else { running.iter().map(line).collect() })?;
+    print(&if options.json { sessions::linked_lines(global, &running)? } else { running.iter().map(line).collect() })?;
     if running.is_empty() {
         note("no session is running")?;
     }

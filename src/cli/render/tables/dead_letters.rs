@@ -1,9 +1,10 @@
 //! `dead-letters list` and `dead-letters show`.
 
-use super::table::{Cell, Column, hanging, moment, short_moment, table};
+use super::table::{Cell, Column, hanging, short_moment, table};
 use crate::bus::{SESSION_ID, StoredDeadLetter, TITLE};
 use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::{format, text};
+use crate::reports::words::moment;
 
 /// The table of dead letters.
 pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {

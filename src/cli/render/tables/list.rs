@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::table::{Cell, Column, short_moment, status_paint, status_word, table};
+use super::table::{Cell, Column, short_moment, status_paint, table};
 use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::{Charset, Style};
 use crate::cli::render::text;
 use crate::investigation::alert::Severity;
+use crate::reports::words::status_word;
 use crate::store::SessionLine;
 
 /// Only the end of a worker's name is shown: it differs between workers.

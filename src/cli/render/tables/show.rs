@@ -1,20 +1,19 @@
 //! `sessions show`: one session with its stages, joined alerts and questions.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 
 use super::queue::QueuedAlert;
-use super::table::{Cell, Column, edges, fact, moment, status_paint, status_word, table};
+use super::table::{Cell, Column, edges, fact, status_paint, table};
 use crate::cli::messages;
 use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::Style;
 use crate::cli::render::text;
-use crate::cli::render::timeline::prose::Prose;
-use crate::engine::ports::DeadReason;
+use crate::cli::render::timeline::prose;
 use crate::investigation::alert::Severity;
 use crate::investigation::alert_update::AlertUpdate;
-use crate::store::{AlertReport, DispositionKind, ExecutionReport, ModelReport, SessionReport, Tokens};
+use crate::investigation::timeline::rows::Footnotes;
+use crate::reports::words::{model, moment, retry_of, state, status_word, tokens};
+use crate::store::{AlertReport, DispositionKind, ExecutionReport, SessionReport, Tokens};
 
 /// Further joined alerts are counted, not listed.
 const MAX_JOINED: usize = 5;
@@ -44,6 +43,8 @@ pub fn show(report: &AlertReport, now: DateTime<Utc>, style: &Style) -> Vec<Stri
     lines.extend(questions(report, style));
     lines.push(String::new());
     lines.extend(next(report, &short, style));
+    // In one piece, so that a terminal recognises it.
+    lines.extend(report.url.as_deref().map(messages::link));
     lines
 }
 
@@ -66,35 +67,6 @@ pub fn queued(alert: &QueuedAlert, sequence: u64, place: &str, style: &Style) ->
     lines
 }
 
-/// The state of the alert in words: `completed (final answer) after 6.1 s`.
-pub(crate) fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
-    if let Some(session) = &report.session {
-        let took = millis(session.created_at, session.finished_at.unwrap_or(now));
-        let took = format::span(Duration::from_millis(took));
-        let status = status_word(session.status.as_str());
-        let reason = session.stop_reason.map(|reason| status_word(reason.as_str())).filter(|reason| *reason != status);
-        let reason = reason.map(|reason| format!(" ({reason})"));
-        let cancelling = match (session.finished_at, session.cancel_requested_at) {
-            (None, Some(_)) => "; cancelling",
-            (Some(_), _) | (_, None) => "",
-        };
-        let when = if session.finished_at.is_some() { "after" } else { "for" };
-        return format!("{status}{} {when} {took}{cancelling}", reason.unwrap_or_default());
-    }
-    match (report.disposition, report.joined_session_id) {
-        (DispositionKind::Joined, Some(session)) => format!("joined session {}: same fingerprint", session.short()),
-        (DispositionKind::Ended, _) if report.dead_detail.is_some() => report.dead_detail.clone().unwrap_or_default(),
-        (DispositionKind::Ended, _) => "ended without an investigation: it was resolved before one began".to_owned(),
-        (DispositionKind::Dead, _) => {
-            let reason = report.dead_reason.map_or("unknown", DeadReason::as_str);
-            let detail = report.dead_detail.as_deref().unwrap_or_default();
-            format!("undeliverable: {reason}: {detail}")
-        }
-        (DispositionKind::Undecided, _) => "in the queue: a worker has seen it, and nothing has begun".to_owned(),
-        (disposition @ (DispositionKind::Opened | DispositionKind::Joined), _) => disposition.to_string(),
-    }
-}
-
 fn alert(report: &AlertReport) -> String {
     let severity = report.severity.map(Severity::as_str);
     let parts = [("severity", severity), ("type", report.alert_type.as_deref()), ("source", report.source.as_deref())];
@@ -108,11 +80,6 @@ fn subject(report: &AlertReport) -> String {
     format!("{subject}, sequence {stream_sequence}, delivered {times}{rerun}")
 }
 
-/// The session or dead letter that this session repeats.
-pub(crate) fn retry_of(report: &AlertReport) -> Option<&str> {
-    report.headers.get(crate::bus::RETRY_OF).and_then(serde_json::Value::as_str)
-}
-
 fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
     let until = session.finished_at.map_or_else(
         || format!("deadline {}", moment(session.deadline_at)),
@@ -122,35 +89,14 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
     let owners =
         if session.epoch > 1 { format!(" ({} worker)", format::ordinal(session.epoch)) } else { String::new() };
     lines.extend(fact("chain", &format!("{} on worker {}{owners}", session.chain, session.worker), style));
-    for model in &session.models {
-        lines.extend(fact("model", &self::model(model), style));
+    for each in &session.models {
+        lines.extend(fact("model", &model(each), style));
     }
     if !session.stages.is_empty() {
         lines.push(String::new());
         lines.extend(stages(session, now, style));
     }
     lines
-}
-
-/// A model with its calls and tokens.
-pub(crate) fn model(model: &ModelReport) -> String {
-    let calls = format::count(model.calls, "call");
-    let failed = if model.failed > 0 { format!(" ({} failed)", model.failed) } else { String::new() };
-    let name = if model.backend == "scripted" {
-        format!("{} (a recording)", model.provider)
-    } else {
-        format!("{} {}", model.provider, model.model)
-    };
-    format!("{name}: {calls}{failed}, {}", tokens(model.usage))
-}
-
-/// `4.1 k in (1.9 k cached) 0.6 k out 0.3 k thinking`
-pub(super) fn tokens(usage: Tokens) -> String {
-    let (input, output) = (format::tokens(usage.input), format::tokens(usage.output));
-    let some = |tokens: i64| Some(tokens).filter(|tokens| *tokens > 0).map(format::tokens);
-    let cached = some(usage.cached).map(|tokens| format!(" ({tokens} cached)")).unwrap_or_default();
-    let thinking = some(usage.thinking).map(|tokens| format!(" {tokens} thinking")).unwrap_or_default();
-    format!("{input} in{cached} {output} out{thinking}")
 }
 
 fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {
@@ -252,7 +198,7 @@ fn questions(report: &AlertReport, style: &Style) -> Vec<String> {
     for each in report.questions.iter().skip(skipped) {
         let asked = text::first_sentence(&text::clean(each.question.as_deref().unwrap_or("(no text)"), style.charset));
         let answer = match (&each.answer, &each.error) {
-            (Some(answer), _) => Prose::new(answer).sentence(style),
+            (Some(answer), _) => prose::sentence(&Footnotes::none(answer), style),
             (None, Some(error)) => format!("{}: {error}", status_word(each.status.as_str())),
             (None, None) => status_word(each.status.as_str()),
         };
@@ -273,7 +219,7 @@ fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<
         (None, None, Some(error)) => return no_analysis(error, style),
         (None, None, None) => return Vec::new(),
     };
-    let lines = Prose::new(&text).lines(style.width.saturating_sub(2), style);
+    let lines = prose::lines(&Footnotes::none(&text), style.width.saturating_sub(2), style);
     std::iter::once(String::new()).chain(lines.into_iter().map(|line| format!("  {line}").trim_end().into())).collect()
 }
 

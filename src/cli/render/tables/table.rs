@@ -142,11 +142,6 @@ pub(super) fn edges(left: &str, right: &str, style: &Style) -> Vec<String> {
     lines
 }
 
-/// `2026-11-21 21:04:11Z`
-pub(crate) fn moment(at: DateTime<Utc>) -> String {
-    at.format("%Y-%m-%d %H:%M:%SZ").to_string()
-}
-
 /// `11-21 21:04`
 pub(super) fn short_moment(at: DateTime<Utc>) -> String {
     at.format("%m-%d %H:%M").to_string()
@@ -159,9 +154,4 @@ pub(super) fn status_paint(status: RunStatus) -> Paint {
         RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut => Paint::Red,
         RunStatus::Running => Paint::Plain,
     }
-}
-
-/// `timed out` for `timed_out`.
-pub(crate) fn status_word(status: &str) -> String {
-    status.replace('_', " ")
 }

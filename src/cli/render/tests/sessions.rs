@@ -151,6 +151,7 @@ fn completed() -> AlertReport {
         parent_id: None,
         questions: Vec::new(),
         session: Some(completed_session()),
+        url: Some(format!("https://tarsy.example.com/sessions/{}", id("a41c9e02"))),
     }
 }
 
@@ -222,7 +223,7 @@ fn running() -> AlertReport {
 }
 
 fn elsewhere(disposition: DispositionKind) -> AlertReport {
-    AlertReport { disposition, session: None, joined: Vec::new(), headers: json!({}), ..completed() }
+    AlertReport { disposition, session: None, joined: Vec::new(), headers: json!({}), url: None, ..completed() }
 }
 
 #[test]

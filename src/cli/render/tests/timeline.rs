@@ -6,6 +6,8 @@ use uuid::Uuid;
 use super::{fits, narrow, story};
 use crate::cli::render::timeline::{Charset, Style, Timeline};
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::readable::text::{clean, first_sentence};
+use crate::investigation::timeline::rows::{Body, Rows};
 use crate::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 
 pub(super) fn new(style: Style) -> Timeline {
@@ -67,6 +69,28 @@ fn colours_mark_errors_and_take_no_room() {
 fn all_folded_parts_can_be_shown() {
     let style = Style { thinking: true, verbose: true, utc: true, sources: true, ..Style::default() };
     insta::assert_snapshot!("everything", print(style, &story()));
+}
+
+#[test]
+fn the_terminal_prints_the_words_that_the_web_interface_shows() {
+    let mut terminal = new(Style { width: 4_000, ..Style::default() });
+    let mut rows = Rows::new(Charset::Unicode);
+    for event in &story() {
+        let row = rows.row(event);
+        let printed = terminal.event(event).join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = match &row.body {
+            Body::Line(line) | Body::Result { line, .. } => line.clone(),
+            Body::Folded(prose) | Body::Prose { text: prose, .. } => {
+                first_sentence(&clean(&prose.text, Charset::Unicode))
+            }
+            Body::Whole { text, .. } => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            Body::Code(code) => code.line(code.begin(), Charset::Unicode),
+        };
+        let marks = row.marks.iter().map(|mark| &mark.long);
+        for words in marks.chain([&row.name, &said, &row.totals]) {
+            assert!(printed.contains(words.as_str()), "{words:?} is not in {printed:?}");
+        }
+    }
 }
 
 #[test]

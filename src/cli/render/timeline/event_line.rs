@@ -1,11 +1,12 @@
 //! `watch --all`: one line for each event of every session.
 
-use super::event;
-use super::meta::Meta;
-use super::row::Body;
+use super::prose;
+use super::row::code_line;
 use crate::cli::messages;
-use crate::cli::render::style::Style;
+use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::text;
+use crate::investigation::timeline::rows::meta::Meta;
+use crate::investigation::timeline::rows::{self, Body};
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
 /// Columns of the symbol and name of an event.
@@ -14,22 +15,26 @@ const NAME_COLUMNS: usize = 24;
 /// `21:04:11  a41c9e02  → k8s.describe_pod  namespace=checkout`
 pub fn event_line(event: &TimelineEvent, style: &Style) -> String {
     let meta = Meta::new(&event.metadata, style.charset);
-    let row = event::row(event, meta.text("tool_name"), style);
+    let row = rows::single(event, style.charset);
     let detail = match (&event.event_type, &row.body) {
         (EventType::SessionStarted, _) => opening(&meta),
         (EventType::Joined, _) => messages::short(&meta.text("joined_session_id").unwrap_or_default()),
         (_, Body::Line(line)) if line.is_empty() => row.totals.clone(),
         (_, Body::Line(line)) => line.clone(),
-        (_, Body::Folded(prose) | Body::Prose(prose, _)) => prose.sentence(style),
-        (_, Body::Whole(whole, _) | Body::Result(whole)) => text::first_sentence(whole),
+        (_, Body::Folded(text) | Body::Prose { text, .. }) => prose::sentence(text, style),
+        (_, Body::Whole { text, .. }) => text::first_sentence(text),
+        (_, Body::Result { whole, .. }) if style.full => text::first_sentence(whole),
+        (_, Body::Result { line, .. }) => line.clone(),
+        (_, Body::Code(code)) if style.thinking => text::first_sentence(&code.content),
+        (_, Body::Code(code)) => code_line(code, style),
     };
-    let what = text::cut(&format!("{} {}", row.symbol.glyph(style.charset), row.name), NAME_COLUMNS, style.charset);
+    let what = text::cut(&format!("{} {}", row.kind.glyph(style.charset), row.name), NAME_COLUMNS, style.charset);
     let front = format!("{}  {}", event.created_at.format("%H:%M:%S"), event.session_id.short());
     let room = style.width.saturating_sub(text::width(&front) + 4 + NAME_COLUMNS);
     let detail = text::cut(&text::one_line(&detail, style.charset), room, style.charset);
     let fill = " ".repeat(NAME_COLUMNS.saturating_sub(text::width(&what)));
-    let painted = row.name_paint.over(&what, style);
-    format!("{front}  {painted}{fill}  {}", row.body_paint.over(&detail, style)).trim_end().to_owned()
+    let painted = Paint::from(row.name_tone).over(&what, style);
+    format!("{front}  {painted}{fill}  {}", Paint::from(row.body_tone).over(&detail, style)).trim_end().to_owned()
 }
 
 /// The first line of a session has its title; the timeline has its strategy and provider.

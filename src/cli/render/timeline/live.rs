@@ -1,147 +1,30 @@
-//! The answers that models are writing now: turns deltas into one status line.
-//!
-//! Deltas may be lost, arrive twice or come from a worker that lost its lease; a durable event replaces them.
+//! The status line of the answer that a model is writing now.
 
-use std::collections::HashMap;
-
-use crate::investigation::ids::ExecutionId;
-use crate::investigation::timeline::{Delta, DeltaKind, TimelineEvent};
-
-use super::meta::Meta;
 use crate::cli::render::style::Charset;
 use crate::cli::render::{format, text};
+use crate::investigation::ids::ExecutionId;
+use crate::investigation::timeline::DeltaKind;
+use crate::investigation::timeline::live::Live;
 
-/// More bytes than any terminal has columns; earlier bytes of a stream are dropped.
-const MAX_KEPT_BYTES: usize = 2048;
 /// The estimated size of a token, until the provider reports its count.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The unfinished answers of a session.
-#[derive(Debug, Default)]
-pub(super) struct Live {
-    epoch: u32,
-    /// The last model call of each execution whose events are durable.
-    durable: HashMap<ExecutionId, ModelCall>,
-    /// Sorted by the time of the last delta.
-    answers: Vec<Answer>,
-}
-
-/// Orders the model calls of an execution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct ModelCall {
-    iteration: u32,
-    attempt: u32,
-}
-
-#[derive(Debug)]
-struct Answer {
-    execution: ExecutionId,
-    call: ModelCall,
-    kind: DeltaKind,
-    streams: HashMap<DeltaKind, Stream>,
-}
-
-/// The end of one stream; `text` begins at byte `base` of the stream.
-#[derive(Debug, Default)]
-struct Stream {
-    base: u64,
-    text: String,
-}
-
-impl Live {
-    /// Adds a delta; returns `false` for an outdated one.
-    pub(super) fn delta(&mut self, delta: &Delta) -> bool {
-        let call = ModelCall { iteration: delta.iteration, attempt: delta.attempt };
-        let is_durable = self.durable.get(&delta.execution_id).is_some_and(|durable| call <= *durable);
-        if delta.epoch < self.epoch || is_durable {
-            return false;
+/// The execution that received the last delta, and its status in at most `columns`.
+pub(super) fn status(live: &Live, columns: usize, charset: Charset) -> Option<(ExecutionId, String)> {
+    let answer = live.answers().last()?;
+    let dots = charset.ellipsis();
+    let status = match answer.kind {
+        DeltaKind::Thinking => {
+            let tokens = (answer.bytes() / BYTES_PER_TOKEN).max(1);
+            format!("thinking{dots} {}", format::count(tokens, "token"))
         }
-        self.enter(delta.epoch);
-        let found = self.answers.iter().position(|answer| answer.execution == delta.execution_id);
-        let mut answer = match found.map(|at| self.answers.remove(at)) {
-            Some(answer) if call < answer.call => {
-                self.answers.push(answer);
-                return false;
-            }
-            Some(answer) if call == answer.call => answer,
-            Some(_) | None => Answer { execution: delta.execution_id, call, kind: delta.kind, streams: HashMap::new() },
-        };
-        answer.kind = delta.kind;
-        answer.streams.entry(delta.kind).or_default().write(delta.offset, &delta.delta);
-        self.answers.push(answer);
-        true
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.answers.is_empty()
-    }
-
-    /// Removes the answer that an event makes durable.
-    pub(super) fn event(&mut self, event: &TimelineEvent) {
-        if event.event_type.is_end() {
-            self.answers.clear();
+        DeltaKind::Text => {
+            let head = format!("writing{dots} ");
+            let room = columns.saturating_sub(text::width(&head));
+            let tail = text::cut_front(&text::one_line(answer.text(), charset), room, charset);
+            format!("{head}{tail}")
         }
-        if let Some(epoch) = Meta::new(&event.metadata, Charset::Unicode).number("epoch") {
-            self.enter(u32::try_from(epoch).unwrap_or(u32::MAX));
-        }
-        if event.repeats_steps() {
-            self.durable.clear();
-        }
-        if let (Some(execution), Some(iteration)) = (event.execution_id, event.iteration) {
-            let call = ModelCall { iteration, attempt: event.attempt.unwrap_or(u32::MAX) };
-            let durable = self.durable.entry(execution).or_default();
-            *durable = call.max(*durable);
-            self.answers.retain(|answer| answer.execution != execution || answer.call > call);
-        }
-    }
-
-    /// The execution that received the last delta, and its status in at most `columns`.
-    pub(super) fn status(&self, columns: usize, charset: Charset) -> Option<(ExecutionId, String)> {
-        let answer = self.answers.last()?;
-        let stream = answer.streams.get(&answer.kind)?;
-        let dots = charset.ellipsis();
-        let status = match answer.kind {
-            DeltaKind::Thinking => {
-                let tokens = (stream.end() / BYTES_PER_TOKEN).max(1);
-                format!("thinking{dots} {}", format::count(tokens, "token"))
-            }
-            DeltaKind::Text => {
-                let head = format!("writing{dots} ");
-                let room = columns.saturating_sub(text::width(&head));
-                let tail = text::cut_front(&text::one_line(&stream.text, charset), room, charset);
-                format!("{head}{tail}")
-            }
-            DeltaKind::Raw => format!("writing{dots}"),
-        };
-        Some((answer.execution, text::cut(status.trim_end(), columns, charset)))
-    }
-
-    /// A higher epoch means that another worker owns the session and requests the unfinished answers again.
-    fn enter(&mut self, epoch: u32) {
-        if epoch > self.epoch {
-            self.epoch = epoch;
-            self.answers.clear();
-        }
-    }
-}
-
-impl Stream {
-    fn end(&self) -> u64 {
-        self.base + u64::try_from(self.text.len()).unwrap_or(u64::MAX)
-    }
-
-    fn write(&mut self, offset: u64, delta: &str) {
-        let keep = offset.checked_sub(self.base).and_then(|keep| usize::try_from(keep).ok());
-        match keep {
-            Some(keep) if keep <= self.text.len() => self.text.truncate(self.text.floor_char_boundary(keep)),
-            // A delta was lost, or the stream starts again before the kept part: continue with this delta.
-            Some(_) | None => *self = Self { base: offset, text: String::new() },
-        }
-        self.text.push_str(delta);
-        if self.text.len() > 2 * MAX_KEPT_BYTES {
-            let gone = self.text.ceil_char_boundary(self.text.len() - MAX_KEPT_BYTES);
-            self.text.drain(..gone);
-            self.base += u64::try_from(gone).unwrap_or(u64::MAX);
-        }
-    }
+        DeltaKind::Raw => format!("writing{dots}"),
+    };
+    Some((answer.execution, text::cut(status.trim_end(), columns, charset)))
 }

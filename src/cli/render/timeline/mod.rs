@@ -1,16 +1,10 @@
 //! Renders the timeline of one session: turns events and deltas into printed lines and a status line.
 //!
-//! Each event becomes a row (`event`, `session`, `code` and `footnotes` know the kinds), which is laid out in columns.
-//! Deltas become the status line (`live`). Text of models and tools is cleaned here, once.
+//! Each event becomes a row (`investigation/timeline/rows/`), which is laid out in columns here. Deltas become the
+//! status line (`live`).
 
-pub(crate) mod meta;
-mod calls;
 mod roster;
-mod event;
-mod session;
 pub(crate) mod prose;
-mod code;
-pub(crate) mod footnotes;
 mod row;
 mod live;
 mod event_line;
@@ -22,21 +16,16 @@ use chrono::{DateTime, Utc};
 use crate::cli::messages;
 use crate::cli::render::{format, text};
 use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::live::Live;
+use crate::investigation::timeline::rows::meta::Meta;
+use crate::investigation::timeline::rows::{self, Rows};
 use crate::investigation::timeline::{Delta, EventType, TimelineEvent};
 
 pub use super::style::{Charset, Prose, Style};
 pub use event_line::event_line;
 
-use calls::Calls;
-use live::Live;
-use meta::Meta;
 use roster::Roster;
-use row::{Body, Columns, Front};
-
-use super::style::Paint;
-
-/// Maximum number of lines of an analysis that are shown if a synthesis follows.
-const MAX_PART_LINES: usize = 14;
+use row::{Columns, Front};
 
 /// Renders one session, event by event.
 #[derive(Debug)]
@@ -46,10 +35,8 @@ pub struct Timeline {
     started_at: Option<DateTime<Utc>>,
     ended: bool,
     roster: Roster,
-    calls: Calls,
+    rows: Rows,
     live: Live,
-    /// The last error, with the number of its event.
-    last_error: Option<(u32, String)>,
 }
 
 impl Timeline {
@@ -57,13 +44,12 @@ impl Timeline {
     pub fn new(style: Style, session: SessionId) -> Self {
         Self {
             roster: Roster::new(style.charset),
+            rows: Rows::new(style.charset),
             style,
             session,
             started_at: None,
             ended: false,
-            calls: Calls::default(),
             live: Live::default(),
-            last_error: None,
         }
     }
 
@@ -85,20 +71,7 @@ impl Timeline {
         if self.roster.add(event) || is_first {
             lines.push(Columns::new(&self.style, self.roster.column).head());
         }
-        let tool = self.calls.name(event, self.style.charset);
-        let mut row = match self.shown_before(event) {
-            Some(error) => event::row(&TimelineEvent { content: error, ..event.clone() }, tool, &self.style),
-            None => event::row(event, tool, &self.style),
-        };
-        if self.is_minor(event) {
-            row = row.painted(Paint::Dim);
-        }
-        if self.roster.is_team && !self.style.verbose && event.event_type == EventType::FinalAnalysis {
-            "analysis".clone_into(&mut row.name);
-            if let Body::Prose(_, limit) = &mut row.body {
-                *limit = Some(MAX_PART_LINES);
-            }
-        }
+        let row = self.rows.row(event);
         let columns = Columns::new(&self.style, self.roster.column).of_row(event.session_seq, row.took_ms);
         lines.extend(columns.lines(&self.front(event, started_at), row));
         self.ended |= event.event_type.is_end();
@@ -116,10 +89,10 @@ impl Timeline {
         // The last column stays free: a terminal wraps when it is filled.
         let room = self.style.width.saturating_sub(1);
         let indent = " ".repeat(if self.style.utc { 16 } else { 12 });
-        let (execution, _) = self.live.status(room, self.style.charset)?;
+        let (execution, _) = live::status(&self.live, room, self.style.charset)?;
         let agent = self.roster.agent(execution).map(|agent| format!("{agent}  "));
         let head = format!("{indent}{}", agent.unwrap_or_default());
-        let (_, status) = self.live.status(room.saturating_sub(text::width(&head)), self.style.charset)?;
+        let (_, status) = live::status(&self.live, room.saturating_sub(text::width(&head)), self.style.charset)?;
         Some(text::cut(&format!("{head}{status}"), room, self.style.charset))
     }
 
@@ -134,22 +107,6 @@ impl Timeline {
         messages::continues(self.session)
     }
 
-    /// The stage of a chain that has only one says little.
-    fn is_minor(&self, event: &TimelineEvent) -> bool {
-        let is_stage = matches!(event.event_type, EventType::StageStarted | EventType::StageCompleted);
-        is_stage && !self.roster.has_stages()
-    }
-
-    /// For an end whose error is that of an event before it: the number of that event.
-    fn shown_before(&mut self, event: &TimelineEvent) -> Option<String> {
-        if event.event_type == EventType::Error {
-            self.last_error = Some((event.session_seq, event.content.trim().to_owned()));
-        }
-        let (seq, error) = self.last_error.as_ref()?;
-        let is_same = event.event_type.is_end() && !error.is_empty() && event.content.trim() == error;
-        is_same.then(|| format!("see event {seq}"))
-    }
-
     fn front(&self, event: &TimelineEvent, started_at: DateTime<Utc>) -> Front {
         let time = if self.style.utc {
             let tenths = event.created_at.timestamp_subsec_millis() / 100;
@@ -162,12 +119,8 @@ impl Timeline {
     }
 
     fn title(&self, event: &TimelineEvent) -> Vec<String> {
-        let meta = Meta::new(&event.metadata, self.style.charset);
-        // The next event has the question itself.
-        let about = meta.text("parent_id").map(|parent| format!("question about session {}", messages::short(&parent)));
-        let title = about.or_else(|| meta.text("title")).or_else(|| meta.text("alert_type"));
-        let title = title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| "(no title)".to_owned());
-        let facts = text::join([Some(title), meta.text("severity")], "  ");
+        let severity = Meta::new(&event.metadata, self.style.charset).text("severity");
+        let facts = text::join([Some(rows::title(event, self.style.charset)), severity], "  ");
         let session = format!("session {}", self.session.short());
         let room = self.style.width.saturating_sub(text::width(&session) + 3);
         if text::width(&facts) <= room {

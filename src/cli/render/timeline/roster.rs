@@ -1,4 +1,4 @@
-//! The agents and stages of a session: decides when the column of agents appears and which stages matter.
+//! The agents of a session: decides when the column of agents appears.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ use crate::config::builtin;
 use crate::investigation::ids::ExecutionId;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
-use super::meta::Meta;
+use crate::investigation::timeline::rows::meta::Meta;
 
-/// The agents and stages that have appeared so far.
+/// The agents that have appeared so far.
 #[derive(Debug)]
 pub(super) struct Roster {
     charset: Charset,
@@ -18,16 +18,11 @@ pub(super) struct Roster {
     agents: Vec<(ExecutionId, String)>,
     /// Columns of the agents' names, once more than one agent has run.
     pub(super) column: Option<usize>,
-    stages: Vec<String>,
-    /// Several agents run in the present stage, so a synthesis follows their analyses.
-    pub(super) is_team: bool,
-    /// A stage with several agents has begun.
-    had_team: bool,
 }
 
 impl Roster {
     pub(super) fn new(charset: Charset) -> Self {
-        Self { charset, agents: Vec::new(), column: None, stages: Vec::new(), is_team: false, had_team: false }
+        Self { charset, agents: Vec::new(), column: None }
     }
 
     /// The name of an execution's agent, once there is a column for it.
@@ -39,11 +34,6 @@ impl Roster {
     /// Adds the stage or agent of an event; returns whether this adds the column of agents.
     pub(super) fn add(&mut self, event: &TimelineEvent) -> bool {
         self.add_all(event) || self.add_stage(event) || self.add_agent(event)
-    }
-
-    /// Whether more than one stage has begun, or one with several agents.
-    pub(super) fn has_stages(&self) -> bool {
-        self.stages.len() > 1 || self.had_team
     }
 
     /// The first event of a session with several agents names all of them.
@@ -62,22 +52,14 @@ impl Roster {
     }
 
     fn add_stage(&mut self, event: &TimelineEvent) -> bool {
-        let meta = Meta::new(&event.metadata, self.charset);
-        if matches!(event.event_type, EventType::StageStarted | EventType::StageCompleted) {
-            let name = meta.text("stage").or_else(|| event.stage.clone()).unwrap_or_default();
-            if !self.stages.contains(&name) {
-                self.stages.push(name);
-            }
-        }
         if event.event_type != EventType::StageStarted {
             return false;
         }
+        let meta = Meta::new(&event.metadata, self.charset);
         let agents = meta.list("agents");
         let longest = self.longest(agents);
-        self.is_team = agents.len() > 1;
-        self.had_team |= self.is_team;
         // The synthesis that follows has the same column.
-        self.is_team && self.add_column(longest.max(builtin::SYNTHESIS.len()))
+        agents.len() > 1 && self.add_column(longest.max(builtin::SYNTHESIS.len()))
     }
 
     fn add_agent(&mut self, event: &TimelineEvent) -> bool {

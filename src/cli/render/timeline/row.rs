@@ -1,9 +1,10 @@
 //! Lays out one event: columns, marks at the right edge, blocks of text below.
 
-use super::prose::Prose;
-use crate::cli::render::style::{Paint, Prose as Form, Style, Symbol};
+use super::prose;
+use crate::cli::render::style::{Paint, Prose as Form, Style};
 use crate::cli::render::text::{self, pad, pad_left};
 use crate::cli::render::{format, results};
+use crate::investigation::timeline::rows::{Body, Code, Footnotes, Mark, Row, Tone};
 
 /// Columns of an event's number, unless it is longer.
 const SEQ_COLUMNS: usize = 3;
@@ -17,84 +18,6 @@ const NARROW_TERMINAL: usize = 60;
 const GAP: &str = "  ";
 /// A detail of so many columns has room for the long form of a mark.
 const WIDE_COLUMNS: usize = 60;
-
-/// The content of an event before it is laid out.
-#[derive(Debug)]
-pub(super) struct Row {
-    pub(super) symbol: Symbol,
-    pub(super) name: String,
-    pub(super) name_paint: Paint,
-    pub(super) took_ms: Option<u64>,
-    pub(super) body: Body,
-    pub(super) body_paint: Paint,
-    pub(super) marks: Vec<Mark>,
-    /// Further lines below, each cut to the width.
-    pub(super) below: Vec<String>,
-    /// The totals of a session at its end: in the row if there is room, else on a line of its own.
-    pub(super) totals: String,
-}
-
-impl Row {
-    /// A row with one line of text.
-    pub(super) fn line(symbol: Symbol, name: &str, content: &str) -> Self {
-        Self::new(symbol, name, Body::Line(content.split_whitespace().collect::<Vec<_>>().join(" ")))
-    }
-
-    pub(super) fn new(symbol: Symbol, name: impl Into<String>, body: Body) -> Self {
-        Self {
-            symbol,
-            name: name.into(),
-            name_paint: Paint::Plain,
-            took_ms: None,
-            body,
-            body_paint: Paint::Plain,
-            marks: Vec::new(),
-            below: Vec::new(),
-            totals: String::new(),
-        }
-    }
-
-    /// The same row in one colour.
-    pub(super) fn painted(self, paint: Paint) -> Self {
-        Self { name_paint: paint, body_paint: paint, ..self }
-    }
-}
-
-/// The text of a row.
-#[derive(Debug)]
-pub(super) enum Body {
-    /// Cut to what fits.
-    Line(String),
-    /// The first sentence, and a mark with the number of hidden lines.
-    Folded(Prose),
-    /// The whole text of a model, below the row if it does not fit; at most so many lines.
-    Prose(Prose, Option<usize>),
-    /// The whole text, wrapped below the row if it does not fit; at most so many lines.
-    Whole(String, Option<usize>),
-    /// The whole result of a tool, below the row.
-    Result(String),
-}
-
-/// A remark at the right edge.
-#[derive(Debug)]
-pub(super) struct Mark {
-    pub(super) long: String,
-    pub(super) short: String,
-    pub(super) paint: Paint,
-}
-
-impl Mark {
-    pub(super) fn new(text: impl Into<String>, paint: Paint) -> Self {
-        let text = text.into();
-        Self { short: text.clone(), long: text, paint }
-    }
-
-    /// So many lines are hidden; -t shows them.
-    pub(super) fn hidden(lines: usize) -> Self {
-        let long = format!("(+{}, -t)", format::count(lines, "line"));
-        Self { long, short: format!("(+{lines}, -t)"), paint: Paint::Dim }
-    }
-}
 
 /// The front of a row: time, number and agent of the event.
 #[derive(Debug)]
@@ -148,10 +71,7 @@ impl<'a> Columns<'a> {
 
     /// The printed lines of a row.
     pub(super) fn lines(&self, front: &Front, row: Row) -> Vec<String> {
-        let mut marks = row.marks;
-        if self.took.is_none() && row.took_ms.is_some() {
-            marks.insert(0, Mark::new(shown(row.took_ms), Paint::Dim));
-        }
+        let mut marks = self.marks(&row);
         let room = self.room(&marks);
         let laid = match row.body {
             Body::Line(line) if line.is_empty() && text::width(&row.totals) <= room => Laid::Beside(row.totals.clone()),
@@ -162,9 +82,16 @@ impl<'a> Columns<'a> {
                 marks.extend(mark);
                 Laid::Beside(line)
             }
-            Body::Prose(prose, limit) => self.prose(&prose, limit, room),
-            Body::Whole(whole, limit) => self.whole(whole.trim(), limit, room).painted(row.body_paint, self.style),
-            Body::Result(content) => Laid::Below(self.result(&content)),
+            Body::Prose { text, limit } => self.prose(&text, limit, room),
+            Body::Whole { text, limit } => {
+                self.whole(text.trim(), limit, room).painted(row.body_tone.into(), self.style)
+            }
+            Body::Result { whole, .. } if self.style.full => Laid::Below(self.result(&whole)),
+            Body::Result { line, .. } => Laid::Beside(line),
+            Body::Code(code) if self.style.thinking => {
+                self.whole(&code.content, None, room).painted(row.body_tone.into(), self.style)
+            }
+            Body::Code(code) => Laid::Beside(code_line(&code, self.style)),
         };
         let (detail, block) = match laid {
             Laid::Beside(line) => (line, Vec::new()),
@@ -174,18 +101,20 @@ impl<'a> Columns<'a> {
 
         let mut line = self.front(&front.time, &front.seq.to_string(), &front.agent, Paint::Plain);
         let what =
-            text::cut(&format!("{} {}", row.symbol.glyph(self.style.charset), row.name), self.what, self.style.charset);
-        line.push(&pad(&what, self.what), row.name_paint);
+            text::cut(&format!("{} {}", row.kind.glyph(self.style.charset), row.name), self.what, self.style.charset);
+        line.push(&pad(&what, self.what), row.name_tone.into());
         if let Some(columns) = self.took {
             line.push(&format!(" {}", pad_left(&shown(row.took_ms), columns)), Paint::Dim);
         }
         line.push(GAP, Paint::Plain);
-        self.push_detail(&mut line, &detail, row.body_paint, &marks);
+        self.push_detail(&mut line, &detail, row.body_tone.into(), &marks);
 
         let mut lines = vec![line.finish(self.style)];
         let indent = " ".repeat(self.block_indent());
         lines.extend(block.iter().map(|text| format!("{indent}{text}").trim_end().to_owned()));
-        lines.extend(row.below.iter().map(|text| self.indented(text, Paint::Plain)));
+        if self.style.sources {
+            lines.extend(row.sources.iter().chain(&row.unread).map(|text| self.indented(text, Paint::Plain)));
+        }
         if totals_below {
             let totals = text::wrap(&row.totals, self.style.width.saturating_sub(GAP.len()));
             lines.extend(totals.iter().map(|line| pad_left(line, self.style.width)));
@@ -211,7 +140,7 @@ impl<'a> Columns<'a> {
         line.push(&pad(&text::cut(detail, room, self.style.charset), room), paint);
         for mark in marks {
             line.push(GAP, Paint::Plain);
-            line.push(self.form(mark), mark.paint);
+            line.push(self.form(mark), mark.tone.into());
         }
     }
 
@@ -225,14 +154,37 @@ impl<'a> Columns<'a> {
         if self.detail >= WIDE_COLUMNS { &mark.long } else { &mark.short }
     }
 
-    /// The first sentence, and a mark if `-t` would show more.
-    fn fold(&self, prose: &Prose) -> (String, Option<Mark>) {
-        let line = prose.sentence(self.style);
-        let hidden = prose.lines(self.block_width(), self.style).len().saturating_sub(1);
-        if hidden > 0 {
-            return (line, Some(Mark::hidden(hidden)));
+    /// The remarks of a row, with those about what is not shown.
+    fn marks(&self, row: &Row) -> Vec<Mark> {
+        let mut marks = Vec::new();
+        if self.took.is_none() && row.took_ms.is_some() {
+            marks.push(Mark::new(shown(row.took_ms), Tone::Quiet));
         }
-        let mark = (text::width(&line) > self.detail).then(|| Mark::new("(-t)", Paint::Dim));
+        if let Body::Code(code) = &row.body {
+            // A failed run has a mark of its own.
+            let hidden = Some(code.hidden()).filter(|lines| *lines > 0 && !code.has_failed && !self.style.thinking);
+            marks.extend(hidden.map(hidden_lines));
+        }
+        if !row.sources.is_empty() && !self.style.sources {
+            let unread = Some(row.unread.len()).filter(|pages| *pages > 0);
+            marks.extend(unread.map(|pages| Mark::new(format!("{pages} not read"), Tone::Caution)));
+            let long = "(-s lists them)".to_owned();
+            marks.push(Mark { long, short: "(-s)".to_owned(), tone: Tone::Quiet });
+        }
+        marks.extend(row.marks.iter().cloned());
+        let tokens = row.tokens.as_deref().filter(|_| self.style.verbose);
+        marks.extend(tokens.map(|tokens| Mark::new(tokens, Tone::Quiet)));
+        marks
+    }
+
+    /// The first sentence, and a mark if `-t` would show more.
+    fn fold(&self, prose: &Footnotes) -> (String, Option<Mark>) {
+        let line = prose::sentence(prose, self.style);
+        let hidden = prose::lines(prose, self.block_width(), self.style).len().saturating_sub(1);
+        if hidden > 0 {
+            return (line, Some(hidden_lines(hidden)));
+        }
+        let mark = (text::width(&line) > self.detail).then(|| Mark::new("(-t)", Tone::Quiet));
         (line, mark)
     }
 
@@ -241,13 +193,22 @@ impl<'a> Columns<'a> {
         if !whole.contains('\n') && text::width(whole) <= room {
             return Laid::Beside(whole.to_owned());
         }
-        Laid::Below(limited(text::wrap(whole, self.block_width()), limit))
+        Laid::Below(self.limited(text::wrap(whole, self.block_width()), limit))
     }
 
     /// As [`Self::whole`], for a text of a model.
-    fn prose(&self, prose: &Prose, limit: Option<usize>, room: usize) -> Laid {
-        let below = || Laid::Below(limited(prose.lines(self.block_width(), self.style), limit));
-        prose.short(room, self.style).map_or_else(below, Laid::Beside)
+    fn prose(&self, text: &Footnotes, limit: Option<usize>, room: usize) -> Laid {
+        let below = || Laid::Below(self.limited(prose::lines(text, self.block_width(), self.style), limit));
+        prose::short(text, room, self.style).map_or_else(below, Laid::Beside)
+    }
+
+    /// At most `limit` lines, and a note about the rest; all of them with `-v`.
+    fn limited(&self, mut lines: Vec<String>, limit: Option<usize>) -> Vec<String> {
+        if let Some(limit) = limit.filter(|limit| lines.len() > *limit && !self.style.verbose) {
+            let hidden = lines.split_off(limit).len();
+            lines.push(format!("(+{}, -v)", format::count(hidden, "line")));
+        }
+        lines
     }
 
     /// A whole result; on a terminal its lines are wrapped.
@@ -297,13 +258,15 @@ fn shown(took_ms: Option<u64>) -> String {
     took_ms.map(format::took).unwrap_or_default()
 }
 
-/// At most `limit` lines, and a note about the rest.
-fn limited(mut lines: Vec<String>, limit: Option<usize>) -> Vec<String> {
-    if let Some(limit) = limit.filter(|limit| lines.len() > *limit) {
-        let hidden = lines.split_off(limit).len();
-        lines.push(format!("(+{}, -v)", format::count(hidden, "line")));
-    }
-    lines
+/// So many lines are hidden; -t shows them.
+fn hidden_lines(lines: usize) -> Mark {
+    let long = format!("(+{}, -t)", format::count(lines, "line"));
+    Mark { long, short: format!("(+{lines}, -t)"), tone: Tone::Quiet }
+}
+
+/// A program and its output in one line, which has a fifth of the width for the program.
+pub(super) fn code_line(code: &Code, style: &Style) -> String {
+    code.line(&text::cut(code.begin(), style.width / 5, style.charset), style.charset)
 }
 
 /// A printed line. It is painted last, because colours take no room.
@@ -337,13 +300,16 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::timeline::{EventType, rows};
 
     #[test]
     fn a_long_event_number_takes_its_room_from_the_detail_and_cuts_no_mark() {
         let style = Style { width: 80, ..Style::default() };
         for seq in [7, 1481, 123_456] {
-            let mut row = Row::new(Symbol::Result, "k8s.get_logs", Body::Line("line ".repeat(40)));
-            row.marks.push(Mark::new("3.7 kB", Paint::Dim));
+            let mut event = crate::cli::render::tests::story().remove(0);
+            (event.event_type, event.content) = (EventType::ToolResult, "line ".repeat(40));
+            event.metadata = serde_json::json!({"tool_name": "k8s.get_logs", "bytes": 3_700});
+            let row = rows::single(&event, style.charset);
             let front = Front { time: "+1.0".to_owned(), seq, agent: String::new() };
             let lines = Columns::new(&style, None).of_row(seq, None).lines(&front, row);
             let is_whole = |line: &String| line.contains('…') && line.ends_with("  3.7 kB") && text::width(line) == 80;

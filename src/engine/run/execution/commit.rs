@@ -23,7 +23,7 @@ const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 impl<W: World> Execution<W> {
     /// Appends entries that no call has produced.
     pub(super) async fn append(&mut self, entries: Vec<Entry>) -> Result<(), Interrupted> {
-        self.commit(Performed { entries, ..Performed::default() }).await
+        Box::pin(self.commit(Performed { entries, ..Performed::default() })).await
     }
 
     /// Commits one checkpoint. While the store is unavailable the checkpoint is kept and written again, until the store

@@ -222,7 +222,7 @@ async fn live_text_is_the_stored_text_and_its_offsets_count_the_bytes_that_are_s
 fn calls_that_differ_only_in_what_is_hidden_are_no_repetition() {
     use crate::investigation::execution::state::State;
     let plan = Scene::new(Strategy::NativeThinking, 9, vec![]).disk().record.plan.stages[0].agents[0].clone();
-    let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
+    let mut state = State::replay(plan, None, Vec::<Entry>::new());
     for n in 0..5 {
         let call = ToolCall { id: format!("c{n}"), arguments: "{\"key\":\"[masked]\"}".to_owned(), ..call("k8s.get") };
         let masked_calls = vec![call.id.clone()];

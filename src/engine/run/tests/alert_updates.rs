@@ -87,7 +87,7 @@ async fn an_update_after_the_last_call_is_not_sent_and_not_covered() {
     for script in scripts() {
         let whole = scene(script.clone(), 0);
         assert_eq!(run(&whole, control()).await, Ok(()));
-        let late = scene(script, whole.disk().writes - 3);
+        let late = scene(script, whole.disk().writes - 2);
         assert_eq!(run(&late, control()).await, Ok(()));
         assert_eq!((sent(&late), events(&late)), (vec![], 0));
         assert_eq!(late.disk().end.as_ref().map(|end| end.covered_updates), Some(0));

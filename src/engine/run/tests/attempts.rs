@@ -1,6 +1,7 @@
 //! Tests of the numbers of attempts, in events and deltas.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{control, run};
 use crate::engine::testing::{Death, Scene, Turn, lock};
@@ -87,7 +88,7 @@ async fn a_call_that_is_repeated_after_a_rate_limit_has_the_next_attempt() {
 
     // The second wait would be longer than what is left: the failure has the attempt of the last try.
     let failing = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Limited(9, 50); 2]);
-    failing.disk().record.plan.stages[0].agents[0].limits.max_iterations = 1;
+    Arc::make_mut(&mut failing.disk().record.plan.stages[0].agents[0]).limits.max_iterations = 1;
     assert_eq!(run(&failing, control()).await, Ok(()));
     assert_eq!(failing.disk().events[1].event_type, EventType::Error);
     assert_eq!(failing.disk().events[1].metadata["retryable"], true);

@@ -17,7 +17,7 @@ use crate::investigation::timeline::{EventStatus, EventType};
 
 /// An agent with a model of its own, which has answers of its own.
 fn agent(scene: &Scene, name: &str, turns: Vec<Turn>) -> AgentPlan {
-    let mut agent = scene.disk().record.plan.stages[0].agents[0].clone();
+    let mut agent = AgentPlan::clone(&scene.disk().record.plan.stages[0].agents[0]);
     name.clone_into(&mut agent.name);
     name.clone_into(&mut agent.providers[0].model);
     lock(&scene.ports.model.others).insert(name.to_owned(), turns);
@@ -27,12 +27,16 @@ fn agent(scene: &Scene, name: &str, turns: Vec<Turn>) -> AgentPlan {
 /// Two agents at the same time, then a synthesis of their findings.
 fn team(policy: SuccessPolicy, first: Vec<Turn>, second: Vec<Turn>) -> Scene {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![]);
-    let agents = vec![agent(&scene, "sre", first), agent(&scene, "dba", second)];
+    let agents = vec![agent(&scene, "sre", first).into(), agent(&scene, "dba", second).into()];
     let mut chief = agent(&scene, "chief", vec![Turn::Says("Cause: both", vec![])]);
     chief.strategy = Strategy::Synthesis;
     scene.disk().record.plan.stages = vec![
         StagePlan { name: "look".to_owned(), success_policy: policy, agents },
-        StagePlan { name: "look synthesis".to_owned(), success_policy: SuccessPolicy::default(), agents: vec![chief] },
+        StagePlan {
+            name: "look synthesis".to_owned(),
+            success_policy: SuccessPolicy::default(),
+            agents: vec![chief.into()],
+        },
     ];
     scene
 }

@@ -1,6 +1,7 @@
 //! Tests of the ends of executions: by a cancel, the deadline, a limit, or without an answer.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -187,7 +188,7 @@ async fn tokens_that_are_used_up_force_the_conclusion_also_after_a_resume() {
         let look = Turn::Says("", vec![("a", "k8s.get")]);
         let scene =
             Scene::new(Strategy::NativeThinking, 9, vec![look.clone(), look, Turn::Says("Cause: spent", vec![])]);
-        scene.disk().record.plan.stages[0].agents[0].limits.max_tokens = 20;
+        Arc::make_mut(&mut scene.disk().record.plan.stages[0].agents[0]).limits.max_tokens = 20;
         scene
     };
     let whole = scene();
@@ -216,7 +217,7 @@ async fn a_synthesis_that_fails_twice_leaves_the_analyses_of_its_agents() {
     let mut stage = scene.disk().record.plan.stages[0].clone();
     let second = stage.agents[0].clone();
     scene.disk().record.plan.stages[0].agents.push(second);
-    stage.agents[0].strategy = Strategy::Synthesis;
+    Arc::make_mut(&mut stage.agents[0]).strategy = Strategy::Synthesis;
     scene.disk().record.plan.stages.push(stage);
     run(&scene, control()).await;
     assert_eq!(sent(&scene), (4, 0), "two agents, and a synthesis that is tried twice");
@@ -282,7 +283,7 @@ async fn of_one_answer_64_calls_are_run_and_all_under_an_older_plan() {
     let refused = "Error: not run: at most 64 calls of one answer".to_owned();
     for (tool, most, run_calls) in [("k8s.get", 64, 64), ("k8s.restart", 64, 64), ("k8s.get", 0, 70)] {
         let scene = Scene::new(Strategy::NativeThinking, 9, vec![asks(0, 70, tool)]);
-        scene.disk().record.plan.stages[0].agents[0].limits.max_calls = most;
+        Arc::make_mut(&mut scene.disk().record.plan.stages[0].agents[0]).limits.max_calls = most;
         run(&scene, control()).await;
         assert_eq!(sent(&scene), (2, run_calls), "{tool} {most}");
         let expected: Vec<_> = (run_calls + 1..=70).map(|number| (format!("c{number}"), refused.clone())).collect();

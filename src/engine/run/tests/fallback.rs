@@ -1,5 +1,7 @@
 //! Tests of the fallback between providers: crashes around the switch, the wait for a limit, and the next stage.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
 use super::{control, run};
@@ -20,6 +22,7 @@ fn scene(strategy: Strategy, turns: Vec<Turn>, others: Vec<Turn>) -> Scene {
     let second = "second".to_owned();
     lock(&scene.ports.model.others).insert(second.clone(), others);
     for agent in scene.disk().record.plan.stages.iter_mut().flat_map(|stage| &mut stage.agents) {
+        let agent = Arc::make_mut(agent);
         let first = agent.providers[0].clone();
         agent.providers.push(ProviderPlan { name: second.clone(), model: second.clone(), ..first });
     }

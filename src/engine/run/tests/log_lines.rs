@@ -76,7 +76,7 @@ async fn each_batch_of_calls_and_each_forced_conclusion_has_its_line() {
 fn a_shortened_conversation_is_logged_with_its_ids() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![]);
     let plan = scene.disk().record.plan.stages[0].agents[0].clone();
-    let state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
+    let state = State::replay(plan, None, Vec::<Entry>::new());
     let ids = Ids { session_id: scene.session, execution_id: ExecutionId::derive(scene.session, 1, 1) };
     let (written, _guard) = Written::begin();
     instruments::facts(ids, &state, &[Entry::Elided { up_to: 7 }, Entry::Feedback { content: String::new() }]);

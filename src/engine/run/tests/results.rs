@@ -1,5 +1,7 @@
 //! Tests of long results: summaries, and the built-in tool that reads results again. Crashes change neither.
 
+use std::sync::Arc;
+
 use super::{control, run};
 use crate::engine::ports::{ModelRequest, RunStatus};
 use crate::engine::run::control::{Interrupted, ReleaseReason};
@@ -15,7 +17,7 @@ fn scene(strategy: Strategy, turns: Vec<Turn>, summary: Turn) -> Scene {
     let scene = Scene::new(strategy, 9, turns);
     {
         let mut disk = scene.disk();
-        let agent = &mut disk.record.plan.stages[0].agents[0];
+        let agent = Arc::make_mut(&mut disk.record.plan.stages[0].agents[0]);
         let provider =
             ProviderPlan { name: "cheap".to_owned(), model: "cheap".to_owned(), ..agent.providers[0].clone() };
         agent.summaries = Some(SummaryPlan { provider, over_tokens: [("k8s".to_owned(), 5)].into() });
@@ -102,11 +104,11 @@ async fn an_unavailable_service_releases_the_session_before_the_summary() {
 #[tokio::test]
 async fn a_used_up_budget_pays_for_no_summary() {
     let scene = scene(Strategy::NativeThinking, look(vec![("a", "k8s.get")]), Turn::Says("3 pods", vec![]));
-    scene.disk().record.plan.stages[0].agents[0].limits.max_tokens = 12;
+    Arc::make_mut(&mut scene.disk().record.plan.stages[0].agents[0]).limits.max_tokens = 12;
     assert_eq!(run(&scene, control()).await, Ok(()));
     assert_eq!((requests(&scene, "cheap").len(), summaries(&scene)), (0, vec![]));
     let scene = self::scene(Strategy::NativeThinking, look(vec![("a", "k8s.get")]), Turn::Says("3 pods", vec![]));
-    scene.disk().record.plan.stages[0].agents[0].limits.max_tokens = 24;
+    Arc::make_mut(&mut scene.disk().record.plan.stages[0].agents[0]).limits.max_tokens = 24;
     assert_eq!(run(&scene, control()).await, Ok(()));
     let usage = Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() };
     assert_eq!(summaries(&scene).pop().map(|summary| summary.usage), Some(usage));

@@ -1,5 +1,7 @@
 //! Tests of the differences between strategies: their requests and their timelines.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::control;
@@ -133,7 +135,8 @@ async fn a_forced_react_conclusion_falls_back_to_the_thought() {
 #[tokio::test(start_paused = true)]
 async fn a_forced_conclusion_has_no_tools_and_no_native_tools() {
     let scene = Scene::new(Strategy::NativeThinking, 1, vec![Turn::Says("look", vec![("a", "k8s.get")])]);
-    scene.disk().record.plan.stages[0].agents[0].providers[0].native_tools = vec![NativeTool::GoogleSearch];
+    Arc::make_mut(&mut scene.disk().record.plan.stages[0].agents[0]).providers[0].native_tools =
+        vec![NativeTool::GoogleSearch];
     go_on(&scene).await;
     let requests = lock(&scene.ports.model.requests);
     let offered: Vec<_> =
@@ -153,7 +156,7 @@ async fn a_synthesis_is_one_call_over_the_findings_of_the_stage_before() {
     let scene = Scene::new(Strategy::NativeThinking, 9, vec![Turn::Says("Cause: found first", vec![])]);
     let mut stage = scene.disk().record.plan.stages[0].clone();
     stage.name = "put together".to_owned();
-    stage.agents[0].strategy = Strategy::Synthesis;
+    Arc::make_mut(&mut stage.agents[0]).strategy = Strategy::Synthesis;
     scene.disk().record.plan.stages.push(stage);
     assert_eq!(scene.disk().record.plan.version, FORMAT_VERSION);
     go_on(&scene).await;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::investigation::alert::{AlertStatus, Severity};
 
-/// What alerts that joined the session have changed, as far as the execution was not told before.
+/// What alerts that joined the session have changed, without what the execution already knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertUpdated {
     /// The report: lines of the alerts, clean, masked and bounded. The model reads it between fences.

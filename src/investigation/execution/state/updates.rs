@@ -1,4 +1,4 @@
-//! The updates of the alert that an execution was told.
+//! The updates of the alert that an execution knows.
 
 use super::State;
 

@@ -164,7 +164,7 @@ impl Around<'_> {
     }
 }
 
-/// The event of a result. Its metadata tells an error of the tool, a call without an answer, and a lost call apart.
+/// The event of a result. Its metadata distinguishes an error of the tool, a call without an answer, and a lost call.
 fn result(
     state: &State,
     shown: &ToolResult,

@@ -37,7 +37,7 @@ answers:
       - text: |-
           Cause: nothing is wrong: this alert tests an installation.
           Evidence: only the alert itself [alert]; a recording answers it, no model was asked.
-          Do next: nothing for this alert; configure a model if there is none.
+          Do next: nothing for this alert; configure a model.
 ";
 
 /// The settings of the backend. The default replays the built-in transcripts.
@@ -137,8 +137,7 @@ impl Scripted {
     }
 
     /// The transcript for this request: one that the request names, the generic one if it names that, or one that
-    /// matches. A report that only says that no model was asked would pass for an investigation, so there is none for
-    /// another alert or question.
+    /// matches. Any other alert or question fails: a report without an investigation would pass for one.
     fn transcript(&self, request: &GenerateRequest, question: Option<&str>) -> Result<Cow<'_, Transcript>, Failure> {
         let generic = || Cow::Owned(question.map_or_else(|| generic::transcript(prompt(request)), generic::answer));
         if requested_name(request) == generic::NAME {

@@ -82,6 +82,8 @@ impl Player<'_> {
                 Chunk::Grounding(research) => {
                     writer.content(Content::Grounding(native::grounding(research, &sent))).await
                 }
+                // A sleep of no time would last until the next tick of the timer.
+                Chunk::Wait(time) if time.is_zero() => {}
                 Chunk::Wait(time) => tokio::time::sleep(*time).await,
                 Chunk::Gate(name) => self.gate(name).await?,
                 Chunk::Cut(()) => return Err(BrokenOff),

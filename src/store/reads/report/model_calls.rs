@@ -4,23 +4,8 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::{ModelCallReport, Tokens};
+use crate::reports::ModelCallReport;
 use crate::store::schema::{agent_executions, llm_interactions};
-
-/// The columns of the tokens: input, cached, output, thinking.
-#[derive(Debug, Queryable)]
-pub struct Usage(Option<i64>, Option<i64>, Option<i64>, Option<i64>);
-
-impl From<Usage> for Option<Tokens> {
-    fn from(Usage(input, cached, output, thinking): Usage) -> Self {
-        Some(Tokens {
-            input: input?,
-            cached: cached.unwrap_or_default(),
-            output: output.unwrap_or_default(),
-            thinking: thinking.unwrap_or_default(),
-        })
-    }
-}
 
 pub(super) fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<ModelCallReport>> {
     use llm_interactions as call;

@@ -8,19 +8,19 @@ use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamptz};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{
-    AlertReport, AlertUpdateReport, ExecutionReport, ModelReport, QuestionReport, SessionReport, StageReport,
-    ToolCallReport, model_calls,
-};
+use super::model_calls;
 use crate::engine::ports::{DeadReason, RunStatus};
 use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
+use crate::reports::{
+    AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionReport,
+    StageReport, ToolCallReport,
+};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
-use crate::store::rows::words::DispositionKind;
 use crate::store::schema::{
     agent_executions, alert_sessions, alert_updates, alerts, llm_interactions, stages, timeline_events,
     tool_interactions,
@@ -96,11 +96,11 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn report(&self, alert: SessionId) -> Result<Option<AlertReport>, Error> {
-        self.run(Operation::Command, move |connection| {
+        let report = self.run(Operation::Command, move |connection| {
             // One snapshot, so that the parts agree with each other while the session goes on.
             connection.build_transaction().read_only().repeatable_read().run(|connection| read(connection, alert.0))
-        })
-        .await
+        });
+        Ok(report.await?.map(|report| AlertReport { url: self.link(alert), ..report }))
     }
 }
 
@@ -138,6 +138,7 @@ fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertRepo
         parent_id,
         questions,
         session,
+        url: None,
     }))
 }
 

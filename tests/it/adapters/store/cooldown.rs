@@ -187,7 +187,7 @@ async fn a_resolved_alert_ends_at_once_in_the_cooldown_and_beside_a_cancelling_s
     assert_eq!(open(&store, resolved()).await, Opened::NotInvestigated);
     let forced = new_id();
     open_session(&store, forced, "fp").await;
-    assert_eq!(store.cancel(forced).await, Ok(CancelOutcome::Requested));
+    assert_eq!(store.cancel(forced, None).await, Ok(CancelOutcome::Requested));
     assert_eq!(open(&store, resolved()).await, Opened::NotInvestigated);
 }
 
@@ -206,12 +206,15 @@ async fn only_a_running_session_can_be_cancelled() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let id = new_id();
-    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Nothing));
+    assert_eq!(store.cancel(id, None).await, Ok(CancelOutcome::Nothing));
     store.receive(received(id, b"one")).await.unwrap();
     let Ok(Opened::Session(claimed)) = store.open(open_request(id, "fp")).await else { panic!("not opened") };
-    assert_eq!([store.cancel(id).await.unwrap(), store.cancel(id).await.unwrap()], [CancelOutcome::Requested; 2]);
+    assert_eq!(
+        [store.cancel(id, None).await.unwrap(), store.cancel(id, None).await.unwrap()],
+        [CancelOutcome::Requested; 2]
+    );
     store.finish(claimed.lease, completed()).await.unwrap();
-    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Nothing));
+    assert_eq!(store.cancel(id, None).await, Ok(CancelOutcome::Nothing));
 }
 
 #[tokio::test]
@@ -220,8 +223,8 @@ async fn an_alert_without_a_disposition_ends_with_the_request_to_cancel_it() {
     let store = database.store();
     let id = new_id();
     store.receive(received(id, b"one")).await.unwrap();
-    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Cancelled));
-    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Nothing));
+    assert_eq!(store.cancel(id, None).await, Ok(CancelOutcome::Cancelled));
+    assert_eq!(store.cancel(id, None).await, Ok(CancelOutcome::Nothing));
     assert_eq!(store.receive(received(id, b"one")).await, Ok(Disposition::Ended));
     let late = store.open(open_request(id, "fp")).await;
     assert_eq!(late, Ok(Opened::NotInvestigated), "the worker that prepares it is too late");

@@ -90,20 +90,23 @@ pub(crate) fn plan() -> Plan {
         stages: vec![StagePlan {
             name: "investigate".into(),
             success_policy: SuccessPolicy::Any,
-            agents: vec![AgentPlan {
-                name: "analyst".into(),
-                strategy: Strategy::NativeThinking,
-                limits: Limits::default(),
-                providers: vec![provider()],
-                tools: vec![],
-                system_prompt: "be brief".into(),
-                user_prompt: "what happened?".into(),
-                conclusion_prompt: "conclude".into(),
-                result_form: ResultForm::Indented,
-                citable: None,
-                omitted_tools: 0,
-                summaries: None,
-            }],
+            agents: vec![
+                AgentPlan {
+                    name: "analyst".into(),
+                    strategy: Strategy::NativeThinking,
+                    limits: Limits::default(),
+                    providers: vec![provider()],
+                    tools: vec![],
+                    system_prompt: "be brief".into(),
+                    user_prompt: "what happened?".into(),
+                    conclusion_prompt: "conclude".into(),
+                    result_form: ResultForm::Indented,
+                    citable: None,
+                    omitted_tools: 0,
+                    summaries: None,
+                }
+                .into(),
+            ],
         }],
         unavailable_servers: vec![],
     }
@@ -120,6 +123,7 @@ pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenReques
         lease: LEASE,
         session_timeout: Duration::from_secs(2400),
         started: EventDraft::new(EventType::SessionStarted, "started", json!({"worker": "w1"})),
+        first_stage: None,
         cooldown: Duration::ZERO,
         force: false,
         retry_of: None,
@@ -291,6 +295,7 @@ pub(crate) fn prompt(execution_id: ExecutionId, number: u32, content: &str) -> C
 
 pub(crate) fn completed() -> SessionEnd {
     SessionEnd {
+        stage: None,
         status: RunStatus::Completed,
         reason: StopReason::FinalAnswer,
         covered_updates: 0,

@@ -87,7 +87,7 @@ async fn a_question_is_cancelled_swept_ended_and_settled_like_any_session() {
     settled(&store, root).await.unwrap();
     let lease = ask(&store, root, "why?").await.lease;
     let id = lease.session_id;
-    assert_eq!(store.cancel(id).await, Ok(CancelOutcome::Requested));
+    assert_eq!(store.cancel(id, None).await, Ok(CancelOutcome::Requested));
     database.execute(
         "UPDATE alert_sessions SET lease_expires_at = clock_timestamp() - interval '1 h' WHERE status = 'running'",
     );

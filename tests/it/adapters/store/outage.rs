@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::fixture::{checkpoint, new_id, received, running_session, until_blocked};
 use crate::support::postgres::TestDatabase;
+use crate::support::wait::eventually;
 
 #[tokio::test]
 async fn an_unavailable_database_is_reported_within_the_retry_time() {
@@ -65,6 +66,34 @@ async fn connections_that_the_server_has_closed_are_replaced_silently() {
     }
     assert!(store.reachable().await);
     assert_eq!(store.load(lease.session_id).await.unwrap().stages[0].executions[0].checkpoint, 3);
+}
+
+/// Neither the connection of the statement nor the next one of the pool is alive.
+#[tokio::test]
+async fn a_statement_succeeds_at_once_although_every_connection_is_dead() {
+    const CONNECTIONS: i64 = 4;
+    let database = TestDatabase::create().await;
+    let application_name = "a dead pool".to_owned();
+    let options = ConnectOptions { retry_for: Duration::ZERO, application_name, ..ConnectOptions::new(database.url()) };
+    let store = Store::new(&options).unwrap();
+    let (lease, executions) = running_session(&store, 1).await;
+    let mut rival = database.connection();
+    rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR UPDATE").unwrap();
+    let statements = (0..CONNECTIONS).map(|_| {
+        let (store, checkpoint) = (store.clone(), checkpoint(executions[0], 1));
+        tokio::spawn(async move { store.append(lease, checkpoint).await })
+    });
+    let statements: Vec<_> = statements.collect();
+    let connections = "FROM pg_stat_activity WHERE application_name = 'a dead pool' AND wait_event_type = 'Lock'";
+    let waiting = format!("SELECT count(*) {connections}");
+    eventually("every statement waits", async || database.number(&waiting) == CONNECTIONS).await;
+    rival.batch_execute("ROLLBACK").unwrap();
+    for statement in statements {
+        // All but one are refused as those of a second writer.
+        let _one_of_several = statement.await.unwrap();
+    }
+    database.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'a dead pool'");
+    store.append(lease, checkpoint(executions[0], 2)).await.unwrap();
 }
 
 #[tokio::test]

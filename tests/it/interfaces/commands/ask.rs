@@ -72,8 +72,9 @@ async fn a_question_survives_its_worker_and_the_next_question_sees_its_answer() 
     system.assert_invariants(question, &timeline.seen).await;
     assert_eq!(stored(&system, session).await.last().unwrap().event_type, EventType::SessionCompleted);
 
-    // A question about a question belongs to the same investigation.
-    let watched = run(&system, &["ask", &question.short(), "Should we roll back\nbefore the weekend?"]).await.exits(0);
+    // A question about a question belongs to the same investigation. Its words need no quotes.
+    let words = ["ask", &question.short(), "Should", "we", "roll", "back\nbefore", "the weekend?"];
+    let watched = run(&system, &words).await.exits(0);
     for part in [&format!("question about session {}", session.short()), "before the weekend?", "Yes: revision 42"] {
         assert!(watched.out.contains(part), "{part}: {watched:?}");
     }

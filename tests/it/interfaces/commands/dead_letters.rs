@@ -57,6 +57,20 @@ async fn dead_letters_are_listed_shown_retried_and_dropped() {
     let body = run(&system, &["dead-letters", "show", &first, "--body"]).await.exits(0);
     assert_eq!(body.out, "{\"alertname\": \"NodeNotReady\"}");
 
+    // What would become the same dead letter again is not published.
+    let same = run(&system, &["dead-letters", "retry", &second]).await.exits(1);
+    let words = format!("alert {second} would become the same dead letter: body is not UTF-8 text; tarsy dead-letters");
+    assert!(same.err.contains(&words), "{same:?}");
+    let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
+    let chains = "agent_chains: {db: {default: true, stages: [{agents: [{name: sre}]}]}}\n";
+    std::fs::write(system.file("tarsy.yaml"), config.clone() + chains).unwrap();
+    for chain in [&[][..], &["--chain", "k8s"]] {
+        let arguments = [&["dead-letters", "retry", &first], chain].concat();
+        let refused = run(&system, &arguments).await.exits(1);
+        assert!(refused.err.contains("there is no chain \"k8s") && refused.err.contains(": db"), "{refused:?}");
+    }
+    std::fs::write(system.file("tarsy.yaml"), config).unwrap();
+
     let again = run(&system, &["dead-letters", "retry", &first, "--chain", "default", "--watch"]).await.exits(0);
     assert!(again.err.contains(&format!("retry of {first}")) && again.out.contains("completed"), "{again:?}");
     let gone = run(&system, &["dead-letters", "retry", &first]).await.exits(1);

@@ -140,6 +140,26 @@ async fn watchers_are_informed_that_an_investigation_waits_and_for_which_service
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watcher_without_nats_says_so_and_shows_the_rest_when_it_is_back() {
+    let mut system = TestSystem::start(&["answer-1-middle"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let session = system.publish().await;
+    let held = system.gates.next().await;
+    let mut watcher = system.tarsy("watch", &["watch", &session.to_string(), "--json"]);
+    let first = watcher.line_with("session_started").await;
+    system.nats.kill();
+    watcher.logged("waiting: NATS does not answer").await;
+    system.nats.restart().await;
+    system.gates.open_all();
+    drop(held);
+    let (code, rest) = watcher.finished().await;
+    let number = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["session_seq"].as_u64().unwrap();
+    let numbers: Vec<u64> = std::iter::once(first.as_str()).chain(rest.lines()).map(number).collect();
+    assert_eq!((code, &numbers), (0, &(1..).take(numbers.len()).collect()), "{rest}");
+    assert!(rest.lines().last().is_some_and(|line| line.contains("session_completed")), "{rest}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_that_no_worker_has_seen_is_listed_shown_and_cancelled() {
     let system = TestSystem::start(&[]).await;
     let text = "disk full on db-3, password=hunter22";

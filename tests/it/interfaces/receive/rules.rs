@@ -73,7 +73,8 @@ async fn an_alert_is_published_byte_for_byte_and_the_answer_has_its_subject() {
 async fn a_header_that_chooses_chain_or_session_is_published_only_if_it_is_listed() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("tarsy.yaml");
-    std::fs::write(&config, "receive: {headers: [Tarsy-Session-Id, Tarsy-Chain]}\n").unwrap();
+    let chains = "agent_chains: {restarts: {default: true, stages: [{agents: [{name: sre}]}]}}\n";
+    std::fs::write(&config, format!("receive: {{headers: [Tarsy-Session-Id, Tarsy-Chain]}}\n{chains}")).unwrap();
     let receiver = Receiver::start(&[("TARSY_CONFIG", config.to_str().unwrap())]).await;
     let own = Uuid::now_v7().to_string();
     let headers = [("tarsy-session-id", own.as_str()), ("Tarsy-Chain", "restarts"), ("Tarsy-Title", "t")];
@@ -85,8 +86,16 @@ async fn a_header_that_chooses_chain_or_session_is_published_only_if_it_is_liste
     let message = receiver.published(&answer).await;
     let kept: BTreeSet<String> = message.headers.iter().map(|(name, _)| name.to_string()).collect();
     assert_eq!(kept, ["Tarsy-Chain", "Tarsy-Session-Id"].map(str::to_owned).into());
-    let answer = receiver.post("/alert", &[("Tarsy-Session-Id", "42")], b"b").await;
-    assert_ne!(answer.json()["session_id"], "42", "an invalid id is replaced");
+    for (header, why) in [
+        (("Tarsy-Session-Id", "42"), "is not a UUID of version 7"),
+        (("Tarsy-Chain", "nope"), "names no chain of tarsy.yaml; there are: restarts"),
+    ] {
+        let answer = receiver.post("/alert", &[header], b"b").await;
+        let error = answer.json()["error"].clone();
+        assert!(answer.status == 400 && error.as_str().unwrap().contains(why), "{answer:?}");
+    }
+    let published = receiver.stream().await.info().await.unwrap().state.last_sequence;
+    assert_eq!(published, message.sequence, "a refused alert was published");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,9 +11,10 @@ use crate::support::http;
 use crate::support::monitoring::{Server, flag, program};
 
 /// Places of expressions that return nothing while all is well, and the reason.
-const EMPTY: [(&str, &str); 4] = [
+const EMPTY: [(&str, &str); 5] = [
     ("TarsyNoWorkers", "it compares with the workers that are missing"),
     ("TarsyTokenSpend", "it compares with the samples of one day ago"),
+    ("TarsyWebErrors", "the drill has no web server, so no request was counted"),
     ("tarsy-overview.json: Alerts that fire", "no alert fires"),
     ("tarsy-llm.json: Switches to another provider", "it shows switches only, and no provider has failed"),
 ];

@@ -31,10 +31,10 @@ pub(super) const MARK: &str = "PacedDrill";
 const PUBLISHED_AT_ONCE: usize = 256;
 
 /// The time of the stream's ack of each alert.
-pub(super) type Published = BTreeMap<SessionId, DateTime<Utc>>;
+pub(crate) type Published = BTreeMap<SessionId, DateTime<Utc>>;
 
 /// A recording of `answers` answers that take `call` each; all but the last one call a read-only tool.
-pub(super) fn paced(answers: usize, call: Duration) -> String {
+pub(crate) fn paced(answers: usize, call: Duration) -> String {
     let wait = call.as_millis();
     let mut text = format!("name: paced\nmatch: {MARK}\nprovider_state: true\nanswers:\n");
     for step in 1..answers {
@@ -63,7 +63,7 @@ impl Default for Alert<'_> {
 }
 
 /// Publishes `count` different alerts and returns when the stream has acknowledged all of them.
-pub(super) async fn publish_many(system: &TestSystem, count: usize) -> Published {
+pub(crate) async fn publish_many(system: &TestSystem, count: usize) -> Published {
     let jetstream = system.jetstream().await;
     let publishing = stream::iter(0..count).map(|_| publish(&jetstream, Alert::default()));
     publishing.buffer_unordered(PUBLISHED_AT_ONCE).collect().await

@@ -16,7 +16,7 @@ use crate::support::wait::eventually;
 struct Attempt {
     what: &'static str,
     command: Command,
-    /// The roles that may: `p`roducer, `r`eceiver, `w`orker, `v`iewer (watcher), `a`dministrator.
+    /// The roles that may: `p`roducer, `r`eceiver, `w`orker, `v`iewer (watcher), `h`TTP (web), `a`dministrator.
     roles: &'static str,
 }
 
@@ -33,7 +33,7 @@ fn attempts() -> Vec<Attempt> {
     let attempt = |what, command, roles| Attempt { what, command, roles };
     vec![
         attempt("queue an alert", Publish("tarsy.alerts.high.test"), "prwa"),
-        attempt("ask a question", Publish("tarsy.questions.high"), "wa"),
+        attempt("ask a question", Publish("tarsy.questions.high"), "wha"),
         attempt("read alerts as they are queued", Subscribe("tarsy.alerts.>"), ""),
         attempt("read a queued alert", Publish("$JS.API.STREAM.MSG.GET.TARSY_ALERTS"), "wa"),
         attempt("read a queued alert directly", Publish("$JS.API.DIRECT.GET.TARSY_ALERTS"), ""),
@@ -41,12 +41,12 @@ fn attempts() -> Vec<Attempt> {
         attempt("acknowledge an alert", Publish("$JS.ACK.TARSY_ALERTS.high.1.9999.1.0.0"), "w"),
         attempt("forge a timeline event", Publish("tarsy.timeline.SESSION"), "w"),
         attempt("forge a delta", Publish("tarsy.live.SESSION"), "w"),
-        attempt("read timelines", Publish("$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.x.tarsy.timeline.*"), "va"),
-        attempt("read deltas", Subscribe("tarsy.live.*"), "va"),
-        attempt("forge a cancel request", Publish("tarsy.control.SESSION"), "a"),
+        attempt("read timelines", Publish("$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.x.tarsy.timeline.*"), "vha"),
+        attempt("read deltas", Subscribe("tarsy.live.*"), "vha"),
+        attempt("send a cancel request", Publish("tarsy.control.SESSION"), "ha"),
         attempt("read cancel requests", Subscribe("tarsy.control.*"), "wa"),
         attempt("forge a worker's status", Publish("tarsy.workers.x"), "w"),
-        attempt("read the status of workers", Subscribe("tarsy.workers.*"), "wva"),
+        attempt("read the status of workers", Subscribe("tarsy.workers.*"), "wvha"),
         attempt("forge a dead letter", Publish("tarsy.dead.failed.SESSION"), "w"),
         attempt("read dead letters", Publish("$JS.API.CONSUMER.CREATE.TARSY_DEAD_LETTERS.x.tarsy.dead.>"), "a"),
         attempt("remove a dead letter", Publish("$JS.API.STREAM.MSG.DELETE.TARSY_DEAD_LETTERS"), "a"),
@@ -59,6 +59,7 @@ fn attempts() -> Vec<Attempt> {
         attempt("copy a stream", Publish("$JS.API.STREAM.SNAPSHOT.TARSY_ALERTS"), ""),
         attempt("make a stream of one's own", Publish("$JS.API.STREAM.CREATE.OTHER"), ""),
         attempt("read replies to workers", Subscribe("_INBOX_worker.>"), "w"),
+        attempt("read replies to the web server", Subscribe("_INBOX_web.>"), "vh"),
         attempt("read replies to administrators", Subscribe("_INBOX_cancel.>"), "a"),
         attempt("read everything", Subscribe(">"), ""),
         attempt("publish elsewhere", Publish("other.subject"), ""),
@@ -72,6 +73,7 @@ fn letter(role: NatsRole) -> char {
         NatsRole::Receiver => 'r',
         NatsRole::Worker => 'w',
         NatsRole::Watcher => 'v',
+        NatsRole::Web => 'h',
         NatsRole::Administrator => 'a',
     }
 }
@@ -116,10 +118,11 @@ async fn each_role_may_do_exactly_what_the_table_says() {
         println!("{row}");
     }
     assert_eq!(wrong, Vec::<String>::new());
-    // What was permitted has arrived, and nothing else: 4 alerts, 2 questions, one of each that only one role may.
+    // What was permitted has arrived, and nothing else: 4 alerts, 3 questions, 2 cancel requests (the stream keeps
+    // the last one), one of each that only one role may.
     let jetstream = root_jetstream(&server).await;
     for (stream, messages) in
-        [("TARSY_ALERTS", 6), ("TARSY_TIMELINE", 1), ("TARSY_CONTROL", 1), ("TARSY_DEAD_LETTERS", 1)]
+        [("TARSY_ALERTS", 7), ("TARSY_TIMELINE", 1), ("TARSY_CONTROL", 1), ("TARSY_DEAD_LETTERS", 1)]
     {
         let stored = async || jetstream.get_stream(stream).await.unwrap().cached_info().state.messages;
         // A server stores a message a moment after it has answered the PING behind it.

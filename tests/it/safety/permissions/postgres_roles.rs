@@ -2,7 +2,8 @@
 
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
-use tarsy::engine::ports::{Journal as _, Sessions as _};
+use tarsy::engine::ports::{Journal as _, Outbox as _, Sessions as _};
+use tarsy::reports::{IdMatch, SessionFilter, SessionPage};
 use tarsy::store::{
     ConnectOptions, MIGRATION_TIMEOUT, Schema, Store, check_for_worker, check_schema, database_fit, migrate,
 };
@@ -33,8 +34,20 @@ async fn the_deployed_roles_of_postgres_are_enough_and_no_more() {
     assert_eq!(check_schema(&options("reader")).await.unwrap(), Schema::Current);
     let reader = Store::new(&ConnectOptions { may_be_read_only: true, ..options("reader") }).unwrap();
     assert!(!reader.reachable().await, "the probe writes");
+    // Everything that the web server asks.
+    let page = SessionPage { filter: SessionFilter { limit: 10, ..SessionFilter::default() }, before: None };
+    assert_eq!(reader.session_page(page.clone()).await.unwrap().len(), 1);
+    assert_eq!(reader.status_counts(page).await.unwrap().running, 1);
+    assert_eq!(reader.dead_alerts(10).await.unwrap(), []);
+    assert!(reader.report(lease.session_id).await.unwrap().is_some());
+    assert_eq!(reader.resolve(&lease.session_id.short()).await.unwrap(), IdMatch::One(lease.session_id));
+    assert!(!reader.events(lease.session_id, 0, 10).await.unwrap().is_empty());
+    reader.event_key().await.unwrap();
     for sql in ["DROP TABLE entries", "CREATE TABLE mine (id int)", "ALTER TABLE entries ADD COLUMN mine int"] {
         refused("worker", sql);
+        refused("reader", sql);
+    }
+    for sql in ["INSERT INTO store_probes (slot) VALUES (1)", "TRUNCATE alerts", "SELECT * FROM entries FOR UPDATE"] {
         refused("reader", sql);
     }
     refused("reader", "DELETE FROM entries");

@@ -36,6 +36,7 @@ impl Guarded {
             ("DATABASE_URL", self.database.url().to_owned()),
             ("TARSY_LLM_ADDR", self.llm_addr.clone()),
             ("TARSY_RECEIVE_LISTEN", "127.0.0.1:0".to_owned()),
+            ("TARSY_WEB_LISTEN", "127.0.0.1:0".to_owned()),
         ]
     }
 
@@ -58,11 +59,13 @@ impl Guarded {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_role_works_with_its_permissions_alone() {
-    use NatsRole::{Administrator, Producer, Receiver, Watcher, Worker};
+    use NatsRole::{Administrator, Producer, Receiver, Watcher, Web, Worker};
     let system = Guarded::start().await;
     system.run(Administrator, &["migrate"]).await.exits(0);
     let mut worker = system.role(Worker, &["worker"]).await;
     let mut receiver = system.role(Receiver, &["receive"]).await;
+    let mut web = system.role(Web, &["web"]).await;
+    let mut read_only = system.role(Watcher, &["web"]).await;
     let submitted = system.run(Producer, &["submit", "-", "--priority", "high"]).await.exits(0);
     let session = uuid_in(&submitted.out);
     let watched = system.run(Watcher, &["watch", &session, "--timeout", "60s"]).await.exits(0);
@@ -72,7 +75,7 @@ async fn every_role_works_with_its_permissions_alone() {
     second.exits(0);
     system.run(Administrator, &["sessions", "rerun", &session]).await.exits(0);
     system.run(Administrator, &["dead-letters", "list"]).await.exits(0);
-    for process in [&mut worker, &mut receiver] {
+    for process in [&mut worker, &mut receiver, &mut web, &mut read_only] {
         process.terminate();
         tokio::time::timeout(Duration::from_secs(60), process.ended()).await.expect("it ends");
         assert!(!process.log().contains("Permissions Violation"), "{}", process.log());

@@ -1,5 +1,6 @@
 //! A minimal HTTP client. Requests are written out, because their bytes are part of the tests.
 
+pub(crate) mod endpoint;
 pub(crate) mod pages;
 pub(crate) mod provider;
 

@@ -16,6 +16,8 @@ use crate::support::wait::eventually_within;
 pub(crate) const SERVERS: usize = 3;
 /// An election takes 4 s to 9 s, and several of them are needed when the disk is busy.
 const LEADER_WITHIN: Duration = Duration::from_secs(90);
+/// A server that was cut off takes part in several elections before it reads what it has missed.
+const WHOLE_WITHIN: Duration = Duration::from_secs(180);
 
 /// Servers `n0`, `n1` and `n2` with the tags `disk:ssd` and `az:0` to `az:2`. Each route between two of them leads
 /// through a proxy of its own.
@@ -54,7 +56,7 @@ impl NatsCluster {
                 monitoring[number],
                 routes.join(", ")
             );
-            let mut server = NatsServer::stopped(free_port(), &settings);
+            let mut server = NatsServer::stopped(0, &settings);
             if let Some(program) = program {
                 server.program = program.to_owned();
             }
@@ -122,11 +124,19 @@ impl NatsCluster {
     pub(crate) async fn is_whole(&self, streams: &[&str]) {
         let jetstream = self.jetstream(None).await;
         for stream in streams {
-            eventually_within(LEADER_WITHIN, &format!("every copy of {stream} is up to date"), async || {
-                cluster_of(&jetstream, stream).await.is_some_and(|cluster| {
+            let mut shown = None;
+            eventually_within(WHOLE_WITHIN, &format!("every copy of {stream} is up to date"), async || {
+                let found = cluster_of(&jetstream, stream).await;
+                let is_whole = found.as_ref().is_some_and(|cluster| {
                     let current = cluster.replicas.iter().filter(|copy| copy.current && !copy.offline).count();
                     cluster.leader.is_some() && current == SERVERS - 1
-                })
+                });
+                let copies = found.map(|cluster| (cluster.leader, cluster.replicas.len()));
+                if shown.as_ref() != Some(&copies) {
+                    println!("{stream}: leader and number of other copies {copies:?}");
+                    shown = Some(copies);
+                }
+                is_whole
             })
             .await;
         }

@@ -42,6 +42,29 @@ async fn a_call_over_the_limit_of_its_provider_is_unavailable_until_another_one_
 }
 
 #[tokio::test]
+async fn a_worker_has_a_call_for_every_slot_on_its_one_connection() {
+    const CALLS: usize = 250; // more than the 200 streams that many HTTP/2 servers allow
+    let mut gatekeeper = Gatekeeper::new();
+    let server = start_gated("  - {chunks: [{gate: hold}, {text: fine}]}\n", &gatekeeper, service::Options::default());
+    let client = server.client();
+    let calls = (0..CALLS).map(|_| {
+        let client = client.clone();
+        tokio::spawn(async move { ask(&client, &request("test", "x")).await })
+    });
+    let calls: Vec<_> = calls.collect();
+    let mut held = Vec::with_capacity(CALLS);
+    while held.len() < CALLS {
+        held.push(gatekeeper.next().await);
+    }
+    for call in held {
+        call.open().await;
+    }
+    for call in calls {
+        assert_eq!(within_timeout(call).await.unwrap().unwrap().text, "fine");
+    }
+}
+
+#[tokio::test]
 async fn a_request_with_too_many_messages_or_tools_or_bytes_fails_with_the_limit() {
     let limits = RequestLimits { bytes: 1 << 20, messages: 3, tools: 2 };
     let server = start(service::Options { limits, ..service::Options::default() });

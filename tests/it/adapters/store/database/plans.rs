@@ -23,7 +23,9 @@ const HISTORY: &str = "
     FROM alerts WHERE place = 'opened';
     INSERT INTO alert_updates (session_id, update_no, alert_id, created_at, firing, resolved, severity, status, report)
     SELECT session_id, 1, session_id, now(), '{}', '{}', 'high', 'firing', '{}' FROM alert_sessions;
-    ANALYZE alerts, alert_sessions, alert_updates";
+    INSERT INTO notifications (session_id, route, moment, closed_at, outcome)
+    SELECT session_id, 'ops', 'ended', now(), 'sent' FROM alert_sessions;
+    ANALYZE alerts, alert_sessions, alert_updates, notifications";
 
 #[derive(QueryableByName)]
 struct Line {
@@ -52,11 +54,15 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
     let open = plan(
         &database,
         open,
-        "uuid, text, uuid[], integer, boolean, uuid[], text, integer, integer, jsonb, uuid[], uuid[], text, float8, float8, float8, \
-         uuid, uuid, text, text, uuid, uuid, text, integer, jsonb, text, text, text, text, text, text, text, jsonb",
+        "uuid, text, uuid[], integer, boolean, uuid[], text, integer, integer, jsonb, uuid[], uuid[], \
+         text, float8, float8, float8, uuid, uuid, text, text, uuid, uuid, text[], integer[], text, \
+         integer, jsonb, text, text, text, text, text, text, text, jsonb, text[], text[], uuid[], \
+         integer[], integer[], text[], text[], text[], text[], text[], text[], jsonb[], text[], text[]",
         &format!(
-            "{id}, 'fp-1', ARRAY[{id}]::uuid[], 50, true, '{{}}', 'high', 512, NULL, NULL, '{{}}', '{{}}', 'low', 3600, 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, NULL, 1, '{{}}', 't', 't', 's', 'b', \
-             'session_started', 'completed', 's', '{{}}'"
+            "{id}, 'fp-1', ARRAY[{id}]::uuid[], 50, true, '{{}}', 'high', 512, NULL, NULL, '{{}}', '{{}}', \
+             'low', 3600, 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, '{{}}', '{{}}', NULL, 1, '{{}}', 't', \
+             't', 's', 'b', 'session_started', 'completed', 's', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', \
+             '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}'"
         ),
     );
     for plan in [&sweep, &open] {
@@ -68,6 +74,17 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
     for index in ["alert_sessions_open", "alert_sessions_completed", "alerts_pkey"] {
         assert!(open.contains(index), "no {index} in\n{open}");
     }
+}
+
+#[tokio::test]
+async fn a_claim_of_notifications_reads_only_those_that_wait() {
+    let database = TestDatabase::create().await;
+    database.execute(HISTORY);
+    let claim = include_str!("../../../../../src/store/sql/notify_claim.sql");
+    let id = "'019ab000-0000-7000-8000-000000000000'";
+    let plan = plan(&database, claim, "text, bigint, uuid, float8", &format!("'ops', 8, {id}, 30"));
+    assert!(plan.contains("notifications_waiting"), "{plan}");
+    assert!(!plan.contains("Seq Scan"), "{plan}");
 }
 
 #[tokio::test]

@@ -69,6 +69,10 @@ async fn full_investigation(database: &TestDatabase, store: &Store) -> SessionId
          VALUES ('{0}', 1, '{0}', now(), '{{}}', '{{}}', 'low', 'firing', '{{}}')",
         lease.session_id
     ));
+    database.execute(&format!(
+        "INSERT INTO notifications (session_id, route, moment, closed_at, outcome) VALUES ('{}', 'r', 'ended', now(), 'sent')",
+        lease.session_id
+    ));
     lease.session_id
 }
 

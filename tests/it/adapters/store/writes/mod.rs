@@ -1,5 +1,6 @@
 //! Checkpoints and steps are written once, completely, and without a gap in the event numbers.
 
+mod stages;
 mod tails;
 
 use diesel::connection::SimpleConnection;

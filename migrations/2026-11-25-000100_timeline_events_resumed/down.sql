@@ -1,0 +1,1 @@
+DROP INDEX timeline_events_resumed;

@@ -1,0 +1,63 @@
+//! `tarsy notify test`: sends a message to one route, with the configuration and the secrets of this machine.
+
+use anyhow::{bail, ensure};
+use chrono::{TimeDelta, Utc};
+use uuid::Uuid;
+
+use super::load_config;
+use super::output::print;
+use crate::cli::args::{GlobalArgs, NotifyCommand, NotifyTestArgs};
+use crate::cli::exit::Exit;
+use crate::config::Config;
+use crate::engine::ports::{Notifier as _, ProviderAnswer};
+use crate::investigation::alert::Severity;
+use crate::investigation::ids::SessionId;
+use crate::investigation::notification::summary::{Outcome, Summary};
+use crate::investigation::notification::{Moment, Notification, NotificationKey};
+use crate::notifications::Routes;
+use crate::roles::secrets;
+
+pub(super) async fn run(global: &GlobalArgs, command: NotifyCommand) -> anyhow::Result<Exit> {
+    let NotifyCommand::Test(args) = command;
+    test(&load_config(global)?, args).await
+}
+
+async fn test(config: &Config, NotifyTestArgs { route }: NotifyTestArgs) -> anyhow::Result<Exit> {
+    let known: Vec<&str> = config.notifications.keys().map(String::as_str).collect();
+    let Some(found) = config.notifications.get(&route) else {
+        ensure!(!known.is_empty(), "the configuration has no routes: see notifications in tarsy config example");
+        bail!("there is no route \"{route}\"; there are: {}", known.join(", "));
+    };
+    let session = SessionId(Uuid::now_v7());
+    let message = Notification {
+        key: NotificationKey { session, route: route.clone(), moment: Moment::Ended },
+        summary: sample(config),
+        url: config.web.public_url.as_ref().map(|url| url.session(session)),
+        template: found.template.clone(),
+        may_repeat: false,
+    };
+    let routes = Routes::new(config.notifications.clone(), secrets::mask(config, None)?);
+    match routes.send(message, None).await {
+        ProviderAnswer::Accepted { .. } | ProviderAnswer::Found { .. } => {
+            print(&[format!("{route} ({}) has taken the message", found.kind.as_str())])?;
+            Ok(Exit::Done)
+        }
+        ProviderAnswer::Rejected { reason } => bail!("{route} rejects the message: {reason}"),
+        ProviderAnswer::Unavailable { reason, .. } => bail!("{route} has not taken the message: {reason}"),
+    }
+}
+
+/// An investigation that never was, and says so.
+fn sample(config: &Config) -> Summary {
+    let ended_at = Utc::now();
+    Summary {
+        title: "A test of this route: no alert, no investigation".to_owned(),
+        severity: Some(Severity::Low),
+        chain: Some(config.defaults.chain.clone()),
+        outcome: Some(Outcome::Completed),
+        analysis: Some("Cause: tarsy notify test was run [1]\nEvidence: this message [1]".to_owned()),
+        error: None,
+        began_at: Some(ended_at - TimeDelta::seconds(7)),
+        ended_at: Some(ended_at),
+    }
+}

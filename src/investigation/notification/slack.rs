@@ -1,0 +1,112 @@
+//! A message of Slack: one section of `mrkdwn`, and the metadata by which the message can be found again.
+//!
+//! In `mrkdwn` only `&`, `<` and `>` begin markup, so a mention such as `<!channel>` in a value is text once they are
+//! escaped. `verbatim` keeps Slack from turning addresses and names in the text into links.
+//! Source: <https://docs.slack.dev/messaging/formatting-message-text>.
+
+use serde_json::{Value, json};
+
+use super::bounded::cut;
+use super::template::Values;
+use super::{MAY_REPEAT, Notification};
+
+/// The longest text of a section is 3,000 characters.
+const MAX_TEXT: usize = 2_900;
+/// The type of our metadata.
+pub const METADATA_TYPE: &str = "tarsy_notification";
+
+/// The body for an incoming webhook, or for `chat.postMessage` once it has a channel.
+pub fn message(notification: &Notification) -> Value {
+    let text = text(notification);
+    json!({
+        "text": text,
+        "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": true}}],
+        "unfurl_links": false,
+        "unfurl_media": false,
+    })
+}
+
+/// As [`message`], for `chat.postMessage`: in this channel, as a reply if there is a first message, with metadata.
+pub fn post(notification: &Notification, channel: &str, thread: Option<&str>) -> Value {
+    let mut body = message(notification);
+    let metadata = json!({"event_type": METADATA_TYPE, "event_payload": {"id": notification.key.id()}});
+    let parts =
+        [("channel", Some(channel.into())), ("metadata", Some(metadata)), ("thread_ts", thread.map(Value::from))];
+    if let Some(body) = body.as_object_mut() {
+        body.extend(parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    }
+    body
+}
+
+fn text(notification: &Notification) -> String {
+    let values = Values::of_notification(notification);
+    let filled = match &notification.template {
+        Some(template) => template.filled(&values, escaped),
+        None => usual(&values),
+    };
+    let remark = if notification.may_repeat { format!("\n_{MAY_REPEAT}_") } else { String::new() };
+    format!("{}{remark}", cut(filled, MAX_TEXT))
+}
+
+fn usual(values: &Values) -> String {
+    let cause = if values.cause.is_empty() { String::new() } else { format!("\n{}", escaped(&values.cause)) };
+    let link = if values.link.is_empty() {
+        String::new()
+    } else {
+        format!("\n<{}|Open the investigation>", escaped(&values.link))
+    };
+    format!("*{}*\n{}{cause}{link}", bold(&values.title), escaped(&values.facts()))
+}
+
+/// A value within asterisks: one of its own would end the bold text.
+fn bold(value: &str) -> String {
+    escaped(&value.replace('*', "∗"))
+}
+
+/// A value without a meaning in `mrkdwn`.
+fn escaped(value: &str) -> String {
+    value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::notification::template::Template;
+    use crate::investigation::notification::tests::{hostile, notification};
+
+    fn shown(body: &Value) -> &str {
+        body["blocks"][0]["text"]["text"].as_str().unwrap()
+    }
+
+    #[test]
+    fn a_message_has_cause_evidence_and_link() {
+        let expected = "*KubePodOOMKilled checkout*\ncritical, completed after 6.1 s, 2 cited events\nthe heap limit leaves no \
+                        room [5]\n<https://tarsy.example.com/sessions/019a2b3c-0000-7000-8000-000000000001|Open the \
+                        investigation>";
+        let body = message(&notification());
+        assert_eq!(shown(&body), expected);
+        assert_eq!(body["blocks"][0]["text"]["verbatim"], true);
+    }
+
+    #[test]
+    fn a_hostile_text_mentions_no_channel_and_is_no_link() {
+        let body = message(&hostile());
+        let text = shown(&body);
+        assert!(text.contains("&lt;!channel&gt;") && text.contains("&lt;https://evil.example|x&gt;"), "{text}");
+        assert_eq!(text.matches('<').count(), 1, "{text}");
+        assert!(text.chars().count() <= 3_000, "{}", text.chars().count());
+        let template = Some(Template::parse("<!here> {title}").unwrap());
+        let body = message(&Notification { template, ..hostile() });
+        assert_eq!(shown(&body).matches('<').count(), 1, "only the template's own: {body}");
+    }
+
+    #[test]
+    fn a_reply_names_its_thread_and_a_repetition_says_so() {
+        let repeated = Notification { may_repeat: true, ..notification() };
+        let body = post(&repeated, "C0123", Some("1700.1"));
+        assert_eq!((&body["channel"], &body["thread_ts"]), (&json!("C0123"), &json!("1700.1")));
+        assert_eq!(body["metadata"]["event_payload"]["id"], json!(repeated.key.id()));
+        assert!(shown(&body).ends_with(&format!("_{MAY_REPEAT}_")), "{body}");
+        assert_eq!(post(&notification(), "C0123", None).get("thread_ts"), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! What a notification reports about an investigation. Its texts are masked, because the store has nothing else.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::investigation::alert::Severity;
+use crate::investigation::chain::RunStatus;
+use crate::investigation::execution::cited_events::cited;
+use crate::investigation::summary::executive_summary;
+
+/// How an investigation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// With an analysis.
+    Completed,
+    Failed,
+    TimedOut,
+    Cancelled,
+    /// The alert was given up, before or after a session was opened.
+    DeadLetter,
+}
+
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Completed, Self::Failed, Self::TimedOut, Self::Cancelled, Self::DeadLetter];
+
+    /// The word in the configuration and in requests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::DeadLetter => "dead_letter",
+        }
+    }
+
+    /// The outcome of a session; `None` while it runs.
+    pub fn of(status: RunStatus) -> Option<Self> {
+        match status {
+            RunStatus::Running => None,
+            RunStatus::Completed => Some(Self::Completed),
+            RunStatus::Failed => Some(Self::Failed),
+            RunStatus::TimedOut => Some(Self::TimedOut),
+            RunStatus::Cancelled => Some(Self::Cancelled),
+        }
+    }
+}
+
+/// An investigation, as a notification shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    pub title: String,
+    pub severity: Option<Severity>,
+    /// `None` for an alert without a session.
+    pub chain: Option<String>,
+    /// `None` while the investigation runs.
+    pub outcome: Option<Outcome>,
+    pub analysis: Option<String>,
+    /// Why there is no analysis.
+    pub error: Option<String>,
+    pub began_at: Option<DateTime<Utc>>,
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+impl Summary {
+    /// The cause in a line: that of the analysis, else its first line, else the error.
+    pub fn cause(&self) -> Option<String> {
+        let Some(analysis) = &self.analysis else { return self.error.clone() };
+        let summary = executive_summary(analysis).unwrap_or_default();
+        let labelled = summary.lines().find_map(|line| line.strip_prefix("Cause: "));
+        let first = || analysis.lines().map(str::trim).find(|line| !line.is_empty());
+        labelled.or_else(first).map(str::to_owned)
+    }
+
+    /// The number of events that the analysis cites.
+    pub fn cited_events(&self) -> usize {
+        self.analysis.as_deref().map(|analysis| cited(analysis).len()).unwrap_or_default()
+    }
+
+    /// How long the investigation took.
+    pub fn took(&self) -> Option<Duration> {
+        (self.ended_at? - self.began_at?).to_std().ok()
+    }
+}
+
+/// A duration for people: `450 ms`, `6.1 s`, `12 min`, `1 h 5 min`.
+pub fn spelled(duration: Duration) -> String {
+    let secs = duration.as_secs();
+    match secs {
+        0 => format!("{} ms", duration.as_millis()),
+        1..60 => format!("{:.1} s", duration.as_secs_f64()),
+        60..3_600 => format!("{} min", secs / 60),
+        3_600.. => format!("{} h {} min", secs / 3_600, secs % 3_600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::notification::tests::summary;
+
+    #[test]
+    fn the_cause_is_that_of_the_analysis_or_the_error() {
+        assert_eq!(summary().cause().as_deref(), Some("the heap limit leaves no room [5]"));
+        let plain = Summary { analysis: Some("\n The disk is full.\nmore".into()), ..summary() };
+        assert_eq!(plain.cause().as_deref(), Some("The disk is full."));
+        let failed = Summary { analysis: None, error: Some("no model answered".into()), ..summary() };
+        assert_eq!((failed.cause().as_deref(), failed.cited_events()), (Some("no model answered"), 0));
+    }
+
+    #[test]
+    fn cited_events_are_counted_once_each() {
+        assert_eq!(summary().cited_events(), 2);
+        assert_eq!(summary().took(), Some(Duration::from_millis(6_100)));
+    }
+
+    #[test]
+    fn a_duration_is_spelled_in_its_largest_units() {
+        for (ms, text) in [(450, "450 ms"), (6_100, "6.1 s"), (725_000, "12 min"), (3_900_000, "1 h 5 min")] {
+            assert_eq!(spelled(Duration::from_millis(ms)), text);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The body of a generic webhook: JSON with every fact, and the same words as in a chat.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Value, json};
+
+use super::Notification;
+use super::bounded::cut;
+use super::summary::Outcome;
+use super::template::Values;
+use crate::investigation::alert::Severity;
+
+/// The longest analysis, in characters. The link leads to all of it.
+const MAX_ANALYSIS: usize = 16_000;
+/// The longest text of the operator's template, in characters.
+const MAX_TEXT: usize = 4_000;
+
+/// The body of the request. Fields may be added; none is renamed or removed.
+pub fn message(notification: &Notification) -> Value {
+    let Notification { key, summary, url, may_repeat, template } = notification;
+    let values = Values::of_notification(notification);
+    let text = match template {
+        Some(template) => cut(template.filled(&values, str::to_owned), MAX_TEXT),
+        None => format!("{}: {}", values.title, values.facts()),
+    };
+    json!({
+        "id": key.id(),
+        "type": format!("session.{}", key.moment.as_str()),
+        "session_id": key.session,
+        "route": key.route,
+        "title": values.title,
+        "severity": summary.severity.map(Severity::as_str),
+        "chain": summary.chain,
+        "outcome": summary.outcome.map(Outcome::as_str),
+        "cause": Some(values.cause).filter(|cause| !cause.is_empty()),
+        "cited_events": values.cited_events,
+        "analysis": summary.analysis.clone().map(|analysis| cut(analysis, MAX_ANALYSIS)),
+        "started_at": summary.began_at.map(moment),
+        "ended_at": summary.ended_at.map(moment),
+        "duration_ms": summary.took().map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+        "url": url,
+        "text": text,
+        "may_be_repeated": may_repeat,
+    })
+}
+
+fn moment(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::notification::tests::notification;
+
+    #[test]
+    fn the_body_has_every_fact() {
+        let body = message(&notification());
+        let expected = json!({
+            "id": notification().key.id(), "type": "session.ended",
+            "session_id": "019a2b3c-0000-7000-8000-000000000001", "route": "on-call",
+            "title": "KubePodOOMKilled checkout", "severity": "critical", "chain": "kubernetes", "outcome": "completed",
+            "cause": "the heap limit leaves no room [5]", "cited_events": 2,
+            "analysis": "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5], limit 512Mi [7]",
+            "started_at": "2026-11-23T12:00:00.000Z", "ended_at": "2026-11-23T12:00:06.100Z", "duration_ms": 6_100,
+            "url": "https://tarsy.example.com/sessions/019a2b3c-0000-7000-8000-000000000001",
+            "text": "KubePodOOMKilled checkout: critical, completed after 6.1 s, 2 cited events", "may_be_repeated": false,
+        });
+        assert_eq!(body, expected);
+    }
+}

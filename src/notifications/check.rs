@@ -1,0 +1,52 @@
+//! Checks a route without sending a message, for `tarsy doctor`.
+
+use std::time::Duration;
+
+use super::{Routes, answer, secret, signature, slack};
+use crate::config::{RouteKind, WebhookAddress};
+use crate::engine::ports::ProviderAnswer;
+
+/// Shorter than the limit of a check of `tarsy doctor`.
+const MAX_TIMEOUT: Duration = Duration::from_secs(8);
+
+impl Routes {
+    /// Whether the secrets of a route can be read, its address answers, and Slack accepts its token. A webhook is asked
+    /// with HEAD: any answer shows that it is reachable.
+    ///
+    /// # Errors
+    /// A text with the reason, without a secret.
+    pub async fn check(&self, route: &str) -> Result<(), String> {
+        let timeout = self.timeout(route).min(MAX_TIMEOUT);
+        let check = tokio::time::timeout(timeout, self.try_check(route)).await;
+        let checked = check.unwrap_or_else(|_| Err(format!("no answer within {} s", timeout.as_secs_f64())));
+        checked.map_err(|reason| self.mask.apply(&reason).into_owned())
+    }
+
+    async fn try_check(&self, route: &str) -> Result<(), String> {
+        let client = self.client.as_ref().map_err(Clone::clone)?;
+        let route = self.routes.get(route).ok_or("the configuration has no such route")?;
+        let url = match &route.kind {
+            RouteKind::SlackBot { token, channel, api_url } => {
+                let token = self.secrets.bearer(token).await?;
+                return slack::Api { client, url: api_url, token, channel }.check().await;
+            }
+            RouteKind::SlackWebhook { url } | RouteKind::Teams { url } => self.secrets.url(url).await?,
+            RouteKind::Webhook { url, secret } => {
+                if let Some(secret) = secret {
+                    signature::key(&self.secrets.text(secret).await?)?;
+                }
+                match url {
+                    WebhookAddress::Plain(url) => secret::parsed(url)?,
+                    WebhookAddress::Secret(url) => self.secrets.url(url).await?,
+                }
+            }
+        };
+        match client.head(url).send().await {
+            Ok(_) => Ok(()),
+            Err(error) => match answer::failed(error) {
+                ProviderAnswer::Unavailable { reason, .. } | ProviderAnswer::Rejected { reason } => Err(reason),
+                ProviderAnswer::Accepted { .. } | ProviderAnswer::Found { .. } => Ok(()),
+            },
+        }
+    }
+}

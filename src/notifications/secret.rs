@@ -1,0 +1,73 @@
+//! The secrets of routes: read for each message, and learnt by the mask before they are sent.
+
+use reqwest::Url;
+use reqwest::header::HeaderValue;
+
+use crate::config::{NotificationSecret, process_env};
+use crate::investigation::mask::Mask;
+
+/// A secret is shorter.
+const MAX_BYTES: u64 = 16 * 1024;
+
+/// Reads secrets. The mask learns each of them.
+#[derive(Debug)]
+pub(super) struct Secrets(pub(super) Mask);
+
+impl Secrets {
+    /// The secret without blanks around it.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is empty. The text shows neither the secret nor its file.
+    pub(super) async fn text(&self, secret: &NotificationSecret) -> Result<String, String> {
+        let text = match secret {
+            NotificationSecret::File(file) => read(file).await?,
+            NotificationSecret::Variable(name) => {
+                process_env(name).ok_or_else(|| format!("the variable {name} is not set"))?
+            }
+        };
+        let text = text.trim().to_owned();
+        if text.is_empty() || text.contains(['\n', '\r']) {
+            return Err("its secret is empty or has several lines".to_owned());
+        }
+        self.0.learn([text.clone()]);
+        Ok(text)
+    }
+
+    /// The secret as a URL.
+    ///
+    /// # Errors
+    /// As [`Self::text`]; also when it is no URL.
+    pub(super) async fn url(&self, secret: &NotificationSecret) -> Result<Url, String> {
+        parsed(&self.text(secret).await?)
+    }
+
+    /// The secret as a bearer token.
+    ///
+    /// # Errors
+    /// As [`Self::text`]; also when no header can have it.
+    pub(super) async fn bearer(&self, secret: &NotificationSecret) -> Result<HeaderValue, String> {
+        let token = self.text(secret).await?;
+        let header = HeaderValue::from_str(&format!("Bearer {token}"));
+        let mut header = header.map_err(|_| "its token has characters that no header can have".to_owned())?;
+        header.set_sensitive(true);
+        Ok(header)
+    }
+}
+
+async fn read(file: &str) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("its secret cannot be read: {error}");
+    let size = tokio::fs::metadata(file).await.map_err(unreadable)?.len();
+    if size > MAX_BYTES {
+        return Err(format!("its secret has {size} bytes; at most {MAX_BYTES} are read"));
+    }
+    tokio::fs::read_to_string(file).await.map_err(unreadable)
+}
+
+/// A URL with `http` or `https`.
+///
+/// # Errors
+/// With a reason that does not show it.
+pub(super) fn parsed(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| "its address is no URL that begins with http:// or https://".to_owned())
+}

@@ -1,0 +1,28 @@
+//! What the store knows, as values for people: the report about an alert, and the lines of lists.
+//!
+//! The store reads them, `cli/` prints them, and `web/` serves them. Diesel's derive maps the columns of a statement
+//! to their fields in order; the statements are in `store/reads/`. Their JSON is that of `--json`: fields may be
+//! added, and none is removed.
+
+pub mod columns;
+pub mod words;
+pub mod document;
+pub mod json;
+mod tokens;
+mod disposition;
+mod id_match;
+mod alert;
+mod sessions;
+mod dead_alert;
+mod check;
+
+pub use alert::{
+    AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelCallReport, ModelReport, QuestionReport,
+    SessionReport, StageReport, ToolCallReport,
+};
+pub use check::{Check, Verdict};
+pub use dead_alert::DeadAlert;
+pub use disposition::DispositionKind;
+pub use id_match::IdMatch;
+pub use sessions::{LastEvent, SessionEntry, SessionFilter, SessionLine, SessionPage, StatusCounts};
+pub use tokens::Tokens;

@@ -1,0 +1,80 @@
+//! Questions about investigations: what may be asked, and the message that asks it. For `tarsy ask` and `tarsy web`.
+
+use crate::bus::Priority;
+use crate::investigation::alert::Severity;
+use crate::investigation::follow_up::MAX_QUESTION_BYTES;
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::{self, IntakeError};
+use crate::reports::{AlertReport, DispositionKind};
+
+/// The last token of the subject; operators see it in the queue.
+pub const SUFFIX: &str = "question";
+
+/// Checks the text of a question.
+///
+/// # Errors
+/// A sentence for the person who asks, when no worker would take it.
+pub fn check_text(body: &[u8]) -> Result<(), String> {
+    let bytes = body.len();
+    if bytes > MAX_QUESTION_BYTES {
+        return Err(format!(
+            "a question has at most {MAX_QUESTION_BYTES} bytes, this one {bytes}: nothing was published"
+        ));
+    }
+    match intake::question(body, "", None) {
+        Ok(_) => Ok(()),
+        Err(IntakeError::Empty) => Err("the question is empty: nothing was published".to_owned()),
+        Err(IntakeError::Undecodable) => Err("the question is not UTF-8 text: nothing was published".to_owned()),
+    }
+}
+
+/// The investigation that a question about `report` belongs to: for a question, the one that it asks about.
+///
+/// # Errors
+/// A sentence for the person who asks, when there is nothing to ask about yet.
+pub fn may_ask(report: &AlertReport) -> Result<SessionId, String> {
+    let short = report.alert_id.short();
+    if let Some(joined) = report.joined_session_id {
+        let joined = joined.short();
+        return Err(format!("alert {short} joined session {joined}: tarsy ask {joined} asks about that one"));
+    }
+    match report.disposition {
+        DispositionKind::Dead => {
+            return Err(format!(
+                "alert {short} was given up and not investigated: tarsy dead-letters show {short} says why"
+            ));
+        }
+        DispositionKind::Ended => {
+            return Err(format!("alert {short} was not investigated: it was resolved before one began"));
+        }
+        DispositionKind::Undecided | DispositionKind::Opened | DispositionKind::Joined => {}
+    }
+    if let Some(root) = report.parent_id {
+        return Ok(root);
+    }
+    if report.session.as_ref().is_some_and(|session| session.finished_at.is_some()) {
+        return Ok(report.alert_id);
+    }
+    Err(format!(
+        "session {short} is not over yet: tarsy watch {short} follows it, tarsy sessions cancel {short} ends it"
+    ))
+}
+
+/// A person waits, so a question precedes ordinary alerts; it precedes critical ones only if it is about one.
+pub fn urgency(report: &AlertReport) -> Priority {
+    if report.severity == Some(Severity::Critical) { Priority::Critical } else { Priority::High }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_question_is_refused_before_anything_is_published() {
+        assert_eq!(check_text(b"why?"), Ok(()));
+        for (wrong, why) in [("  \n", "is empty"), ("\u{7}", "is empty"), (&"a".repeat(20_000), "at most 16384")] {
+            let error = check_text(wrong.as_bytes()).unwrap_err();
+            assert!(error.contains(why) && error.contains("nothing was published"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Starts the tasks that send notifications: one for each route, and one for the backlog of all. Without routes there
+//! are none, and nothing asks the database.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::engine::worker::background::Background;
+use crate::engine::worker::notifications::{BacklogWatch, RouteSender, SenderRoute};
+use crate::investigation::mask::Mask;
+use crate::notifications::Routes;
+use crate::store::Store;
+
+/// Starts the tasks of the routes that are configured.
+pub(super) fn start(background: &Background, config: &Config, store: &Arc<Store>, mask: &Mask) {
+    metrics::gauge!("tarsy_notifications_oldest_seconds").set(0.0);
+    if config.notifications.is_empty() {
+        return;
+    }
+    let notifier = Arc::new(Routes::new(config.notifications.clone(), mask.clone()));
+    for (name, route) in &config.notifications {
+        let sender = RouteSender {
+            store: Arc::clone(store),
+            notifier: Arc::clone(&notifier),
+            route: SenderRoute {
+                name: name.clone(),
+                kind: route.kind.as_str(),
+                timeout: route.timeout,
+                filter: route.filter.clone(),
+                template: route.template.clone(),
+                started_template: route.started_template.clone(),
+            },
+            public_url: config.web.public_url.clone(),
+        };
+        background.spawn("notifications", |end| sender.run(end));
+    }
+    let watch = BacklogWatch { store: Arc::clone(store), routes: config.notifications.keys().cloned().collect() };
+    background.spawn("backlog of notifications", |end| watch.run(end));
+}

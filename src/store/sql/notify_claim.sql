@@ -1,0 +1,33 @@
+-- Takes the due notifications of a route, for the time of a lease. The end of a session makes its row due, whichever
+-- statement has written the end; nothing is due for a session that runs. The first message of a session goes first, so
+-- that the second one can reply to it.
+WITH due AS (
+  SELECT n.session_id, n.route, n.moment, n.in_doubt
+  FROM notifications n LEFT JOIN alert_sessions s ON s.session_id = n.session_id
+  WHERE n.route = $1 AND n.closed_at IS NULL AND n.due_at <= clock_timestamp()
+    AND (n.moment = 'started'
+         OR (s.session_id IS NULL OR s.finished_at IS NOT NULL)
+            AND NOT EXISTS (SELECT FROM notifications b
+                            WHERE b.session_id = n.session_id AND b.route = n.route AND b.moment = 'started'
+                              AND b.closed_at IS NULL))
+  ORDER BY n.due_at LIMIT $2::bigint
+  FOR NO KEY UPDATE OF n SKIP LOCKED
+), taken AS (
+  UPDATE notifications n
+  SET lease = $3, due_at = clock_timestamp() + make_interval(secs => $4), attempts = n.attempts + 1, in_doubt = true
+  FROM due d
+  WHERE n.session_id = d.session_id AND n.route = d.route AND n.moment = d.moment
+  RETURNING n.session_id, n.route, n.moment, n.attempts, d.in_doubt, n.created_at
+)
+SELECT t.session_id, t.moment, t.attempts, t.in_doubt,
+       extract(epoch FROM clock_timestamp() - coalesce(s.finished_at, t.created_at))::float8 AS waited,
+       (SELECT b.receipt FROM notifications b
+        WHERE b.session_id = t.session_id AND b.route = t.route AND b.moment = 'started' AND t.moment = 'ended') AS thread,
+       a.title,
+       -- An update of the alert may have made it worse; an alert that nothing has read has the priority of its queue.
+       coalesce((SELECT u.severity FROM alert_updates u WHERE u.session_id = t.session_id AND u.update_no = s.updates),
+                a.severity, split_part(a.subject, '.', 3)) AS severity,
+       s.chain, s.status, coalesce(s.dead_letter, a.dead_reason) IS NOT NULL AS dead_letter, s.final_analysis,
+       coalesce(s.error, a.dead_detail) AS error, coalesce(s.created_at, a.received_at) AS began_at,
+       coalesce(s.finished_at, CASE WHEN s.session_id IS NULL THEN t.created_at END) AS ended_at
+FROM taken t JOIN alerts a ON a.alert_id = t.session_id LEFT JOIN alert_sessions s ON s.session_id = t.session_id

@@ -1,0 +1,16 @@
+-- Gives up the notifications of routes that these workers do not have, once they have waited for so long, and returns
+-- the time in seconds for which the oldest of all others has been due; null without one.
+WITH waiting AS (
+  SELECT n.session_id, n.route, n.moment,
+         extract(epoch FROM clock_timestamp() - coalesce(s.finished_at, n.created_at))::float8 AS waited
+  FROM notifications n LEFT JOIN alert_sessions s ON s.session_id = n.session_id
+  WHERE n.closed_at IS NULL AND (n.moment = 'started' OR s.session_id IS NULL OR s.finished_at IS NOT NULL)
+), closed AS (
+  UPDATE notifications n SET closed_at = clock_timestamp(), outcome = 'given_up', reason = 'no worker has this route'
+  FROM waiting w
+  WHERE n.session_id = w.session_id AND n.route = w.route AND n.moment = w.moment AND n.closed_at IS NULL
+    AND w.route <> ALL ($1::text[]) AND w.waited > $2
+  RETURNING n.session_id
+)
+SELECT (SELECT count(*) FROM closed) AS closed,
+       (SELECT max(w.waited) FROM waiting w WHERE w.route = ANY ($1)) AS oldest

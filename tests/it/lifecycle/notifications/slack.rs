@@ -1,0 +1,87 @@
+//! The API of Slack: a thread for each session, a token that is refused, and the search for a message in doubt.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{closed, system};
+use crate::support::http::endpoint::{Endpoint, Reply, Request};
+use crate::support::wait::eventually;
+
+/// Accepts each message, and calls it by its number.
+fn accept(request: &Request) -> Reply {
+    if request.header("authorization") != Some("Bearer xoxb-right-t0ken") {
+        return Reply::json(&json!({"ok": false, "error": "invalid_auth"}));
+    }
+    let is_reply = request.json()["thread_ts"].is_string();
+    Reply::json(&json!({"ok": true, "ts": if is_reply { "1700.2" } else { "1700.1" }}))
+}
+
+fn posts(endpoint: &Endpoint) -> Vec<Request> {
+    endpoint.requests().into_iter().filter(|request| request.path == "/chat.postMessage").collect()
+}
+
+struct Token(tempfile::NamedTempFile);
+
+impl Token {
+    fn new(text: &str) -> Self {
+        let token = Self(tempfile::NamedTempFile::new().unwrap());
+        token.set(text);
+        token
+    }
+
+    fn set(&self, text: &str) {
+        std::fs::write(self.0.path(), text).unwrap();
+    }
+
+    fn route(&self, endpoint: &Endpoint) -> String {
+        format!(
+            "  ops: {{kind: slack, token_file: {}, channel: C0123, api_url: '{}', when: [started, ended], timeout: 1s}}\n",
+            self.0.path().display(),
+            endpoint.url()
+        )
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_a_thread_and_a_refused_token_is_read_again() {
+    let endpoint = Endpoint::start(accept).await;
+    let token = Token::new("xoxb-wrong-t0ken");
+    let system = system(&token.route(&endpoint)).await;
+    let (worker, _) = system.worker("w1").await;
+    system.publish().await;
+    worker.logged("the API answered invalid_auth").await;
+    token.set("xoxb-right-t0ken");
+    assert_eq!(closed(&system, 2).await, "sent 2");
+    let bodies: Vec<Value> = posts(&endpoint).iter().map(Request::json).collect();
+    let ended = bodies.last().unwrap();
+    assert_eq!((&ended["channel"], &ended["thread_ts"]), (&json!("C0123"), &json!("1700.1")));
+    assert!(ended["text"].as_str().unwrap().contains("completed after"), "{ended}");
+    assert!(bodies[..bodies.len() - 1].iter().all(|body| body.get("thread_ts").is_none()));
+    assert!(!worker.log().contains("t0ken"), "no log has a token");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_whose_answer_got_lost_is_found_and_not_sent_again() {
+    // The first message is taken, and its answer never comes.
+    let endpoint = Endpoint::start(|request| accept(request).after(Duration::from_secs(600))).await;
+    let token = Token::new("xoxb-right-t0ken");
+    let system = system(&token.route(&endpoint)).await;
+    let (mut worker, _) = system.worker("w1").await;
+    system.publish().await;
+    eventually("the first message has arrived", async || !posts(&endpoint).is_empty()).await;
+    worker.kill().await;
+    let first = posts(&endpoint)[0].json()["metadata"].clone();
+    endpoint.decide(move |request| {
+        if request.path.starts_with("/conversations.history") {
+            return Reply::json(&json!({"ok": true, "messages": [{"ts": "1700.1", "metadata": first}]}));
+        }
+        accept(request)
+    });
+    let (_next, _) = system.worker("w2").await;
+    assert_eq!(closed(&system, 2).await, "sent 2");
+    let threads: Vec<Value> = posts(&endpoint).iter().map(|post| post.json()["thread_ts"].clone()).collect();
+    assert_eq!(threads, [json!(null), json!("1700.1")], "one first message, and a reply to it");
+    let search = endpoint.requests().into_iter().find(|request| request.path.starts_with("/conversations.history"));
+    assert!(search.unwrap().path.contains("include_all_metadata=true"));
+}
