@@ -1,7 +1,7 @@
 //! tarsy investigates alerts and survives the death of any of its parts.
 //!
 //! Four rings, imports point inward only: `cli` and `roles` (composition) → adapters (`store`, `bus`, `llm`, `mcp`,
-//! `receiver`, `runbooks`, `notifications`, `telemetry`) → `engine` → `investigation`. `config`, `drill` and
+//! `receiver`, `runbooks`, `notifications`, `telemetry`, `web`) → `engine` → `investigation`. `config`, `drill` and
 //! `reports` hold plain values. See `ARCHITECTURE.md`.
 
 pub mod bus;
@@ -21,3 +21,4 @@ pub mod roles;
 pub mod runbooks;
 pub mod store;
 pub mod telemetry;
+pub mod web;

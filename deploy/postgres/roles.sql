@@ -5,7 +5,8 @@
 --     psql postgres://admin@host/tarsy -c '\password tarsy_owner'    # likewise tarsy_worker, tarsy_reader
 --
 -- tarsy_owner runs `tarsy migrate` and owns the tables. tarsy_worker runs workers, and the commands that change
--- sessions. tarsy_reader runs the commands that only show: sessions list, sessions show, watch.
+-- sessions. tarsy_reader runs `tarsy web` and the commands that only show: sessions list, sessions show,
+-- watch.
 
 CREATE ROLE tarsy_owner LOGIN;
 CREATE ROLE tarsy_worker LOGIN;

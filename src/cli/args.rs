@@ -42,7 +42,7 @@ pub use checks::{
 pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
 pub use hidden::{EvidenceServerArgs, ParseError};
-pub use listeners::ReceiveArgs;
+pub use listeners::{ReceiveArgs, WebArgs};
 pub use notify::{NotifyCommand, NotifyTestArgs};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
@@ -130,6 +130,8 @@ pub enum Command {
     LlmService(LlmServiceArgs),
     /// Receive alerts over HTTP from Alertmanager, Grafana and others, and queue them
     Receive(ReceiveArgs),
+    /// Serve pages and a JSON API that show investigations
+    Web(WebArgs),
     /// Migrate the database and the streams to this version; safe to repeat
     Migrate(MigrateArgs),
     /// Delete old investigations and alerts

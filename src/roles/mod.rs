@@ -9,6 +9,7 @@
 pub mod worker;
 pub mod llm_service;
 pub mod receive;
+pub mod web;
 pub mod questions;
 pub mod migrate;
 pub mod models;

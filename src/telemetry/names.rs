@@ -8,11 +8,13 @@ mod common;
 mod worker;
 mod llm_service;
 mod receive;
+mod web;
 
 use self::common::{COMMON, NATS};
 use self::llm_service::LLM_SERVICE;
 pub use self::metric::{Kind, Label, Metric, PROVIDERS, SERVERS};
 use self::receive::RECEIVE;
+use self::web::WEB;
 use self::worker::WORKER;
 
 /// A role that exports metrics.
@@ -24,10 +26,12 @@ pub enum Role {
     LlmService,
     /// `tarsy receive`.
     Receive,
+    /// `tarsy web`.
+    Web,
 }
 
 impl Role {
-    pub const ALL: [Self; 3] = [Self::Worker, Self::LlmService, Self::Receive];
+    pub const ALL: [Self; 4] = [Self::Worker, Self::LlmService, Self::Receive, Self::Web];
 
     /// The metrics that this role exports.
     pub fn metrics(self) -> impl Iterator<Item = &'static Metric> {
@@ -35,6 +39,7 @@ impl Role {
             Self::Worker => [WORKER, NATS],
             Self::LlmService => [LLM_SERVICE, &[]],
             Self::Receive => [RECEIVE, NATS],
+            Self::Web => [WEB, NATS],
         };
         own.into_iter().flatten().chain(COMMON)
     }
@@ -42,7 +47,7 @@ impl Role {
 
 /// All metrics, each once.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    [COMMON, WORKER, NATS, LLM_SERVICE, RECEIVE].into_iter().flatten()
+    [COMMON, WORKER, NATS, LLM_SERVICE, RECEIVE, WEB].into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -19,5 +19,6 @@ mod faults;
 mod proofs;
 mod safety;
 mod tool_servers;
+mod web;
 
 mod support;

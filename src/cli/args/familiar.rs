@@ -29,8 +29,8 @@ const TIPS: [(&str, &str); 9] = [
         "tarsy submit <file> --watch investigates an alert, tarsy worker runs a worker, tarsy drill a recorded incident",
     ),
     ("investigate", "tarsy submit <file> --watch investigates an alert; - for standard input"),
-    ("serve", "tarsy worker, tarsy llm-service and tarsy receive are the processes of tarsy"),
-    ("start", "tarsy worker, tarsy llm-service and tarsy receive are the processes of tarsy"),
+    ("serve", "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy"),
+    ("start", "tarsy worker, tarsy llm-service, tarsy receive and tarsy web are the processes of tarsy"),
     (
         "retry",
         "tarsy sessions rerun <id> repeats an investigation, tarsy dead-letters retry <id> an alert that was given up",

@@ -76,7 +76,7 @@ impl Command {
     pub fn is_role(&self) -> bool {
         matches!(
             self,
-            Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::EvidenceServer(_)
+            Self::Worker(_) | Self::LlmService(_) | Self::Receive(_) | Self::Web(_) | Self::EvidenceServer(_)
         )
     }
 
@@ -89,6 +89,7 @@ impl Command {
             Self::Receive(_) => Some("receive"),
             Self::Submit(_) | Self::Ask(_) => Some(""),
             Self::EvidenceServer(_)
+            | Self::Web(_)
             | Self::Migrate(_)
             | Self::Prune(_)
             | Self::Watch(_)

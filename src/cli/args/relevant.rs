@@ -10,9 +10,10 @@ const LLM: &str = "llm_addr";
 const CONFIG: &str = "config";
 
 /// The options that a command does not use. A command that is not listed uses all of them.
-const UNUSED: [(&str, &[&str]); 18] = [
+const UNUSED: [(&str, &[&str]); 19] = [
     ("llm-service", &[NATS, DATABASE, LLM]),
     ("receive", &[DATABASE, LLM]),
+    ("web", &[LLM]),
     ("migrate", &[LLM]),
     ("prune", &[NATS, LLM]),
     ("submit", &[LLM]),

@@ -79,6 +79,7 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
         Command::Worker(args) => Box::pin(roles::worker(&global, args)).await,
         Command::LlmService(args) => roles::llm_service(&global, args).await,
         Command::Receive(args) => roles::receive(&global, args).await,
+        Command::Web(args) => roles::web(&global, args).await,
         Command::EvidenceServer(args) => roles::evidence_server(args).await,
         Command::Migrate(args) => roles::migrate(&global, args).await,
         Command::Prune(args) => prune::run(&global, args).await,

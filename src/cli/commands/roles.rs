@@ -8,7 +8,7 @@ use serde_json::json;
 use super::output::{print, print_json};
 use super::{addresses, load_config};
 use crate::bus::TopologyChanges;
-use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WorkerArgs};
+use crate::cli::args::{EvidenceServerArgs, GlobalArgs, LlmServiceArgs, MigrateArgs, ReceiveArgs, WebArgs, WorkerArgs};
 use crate::cli::exit::Exit;
 use crate::config::{LlmService, find, process_env};
 use crate::drill::evidence::Evidence;
@@ -18,7 +18,7 @@ use crate::mcp::evidence_server;
 use crate::roles::connect::llm_token;
 use crate::roles::llm_service::Unauthenticated;
 use crate::roles::secrets::SecretFiles;
-use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, worker};
+use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, web, worker};
 use crate::store::Schema;
 use crate::telemetry::logs;
 
@@ -94,6 +94,18 @@ pub(super) async fn receive(global: &GlobalArgs, args: ReceiveArgs) -> anyhow::R
     let ReceiveArgs { listen, metrics_listen, parent } = args;
     let options = receive::Options { addresses: addresses(global), listen, metrics_listen, token: receive::token()? };
     receive::run(options, &config, shutdown::on_end(parent.stop_on())?).await?;
+    Ok(Exit::Done)
+}
+
+pub(super) async fn web(global: &GlobalArgs, args: WebArgs) -> anyhow::Result<Exit> {
+    guard::guard_process()?;
+    let config = load_config(global)?;
+    let addresses = addresses(global);
+    let mask = secrets::mask(&config, Some(&addresses))?;
+    logs::hide(mask.clone());
+    let _watch = SecretFiles::of_config(&config).watch(mask);
+    let WebArgs { listen, metrics_listen, parent } = args;
+    web::run(web::Options { addresses, listen, metrics_listen }, &config, shutdown::on_end(parent.stop_on())?).await?;
     Ok(Exit::Done)
 }
 

@@ -10,9 +10,23 @@ use crate::store::{DatabaseReport, Error, Schema, diagnose};
 const MAX_SKEW_MS: u64 = 2_000;
 
 pub(super) async fn check(addresses: Arc<Addresses>) -> Checked {
+    let found = examined(&addresses).await?;
+    Ok(vec![described(&found)])
+}
+
+/// As [`check`], for a process that only reads: a standby serves it, and it needs no right of a worker.
+pub(super) async fn check_of_reader(addresses: Arc<Addresses>) -> Checked {
+    let found = examined(&addresses).await?;
+    Ok(vec![described(&DatabaseReport { lacks: None, is_read_only: false, ..found })])
+}
+
+async fn examined(addresses: &Addresses) -> Result<DatabaseReport, Check> {
     let failed = |detail: String| Check::new("postgres", Verdict::Fail, detail);
     let options = addresses.database_for_command("doctor").map_err(|error| failed(error.to_string()))?;
-    let found = diagnose(&options).await.map_err(|error| self::failed(&error))?;
+    diagnose(&options).await.map_err(|error| self::failed(&error))
+}
+
+fn described(found: &DatabaseReport) -> Check {
     let (skew, rtt) = (found.clock_ahead_ms.unsigned_abs(), found.round_trip.as_secs_f64() * 1000.0);
     let schema = match (&found.schema, &found.fit) {
         (None, _) => "no schema".to_owned(),
@@ -22,7 +36,7 @@ pub(super) async fn check(addresses: Arc<Addresses>) -> Checked {
         (Some(version), Err(_)) => format!("schema {version} (behind)"),
     };
     let detail = format!("{}, {schema}, clock skew {skew} ms, rtt {rtt:.1} ms", found.version);
-    Ok(vec![verdict(&found, detail, skew)])
+    verdict(found, detail, skew)
 }
 
 fn verdict(found: &DatabaseReport, detail: String, skew: u64) -> Check {

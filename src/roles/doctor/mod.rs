@@ -8,6 +8,9 @@ mod database;
 mod model;
 mod tools;
 mod notifications;
+mod web;
+
+pub use self::web::{Part, checks_of_web};
 
 use std::future::ready;
 use std::path::PathBuf;

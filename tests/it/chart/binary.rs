@@ -29,7 +29,7 @@ fn the_binary_understands_the_arguments_of_every_container() {
             seen.insert(args[1].clone());
         }
     }
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["llm-service", "migrate", "receive", "submit", "worker"]);
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["llm-service", "migrate", "receive", "submit", "web", "worker"]);
 }
 
 #[test]

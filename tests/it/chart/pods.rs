@@ -131,10 +131,36 @@ fn secrets_are_files_and_each_pod_has_only_its_own() {
         (
             "worker",
             "database/ca.crt database/password database/url llm/ca.crt llm/tls.crt llm/tls.key llm/token nats/ca.crt nats/creds \
-             nats/tls.crt nats/tls.key",
+             nats/tls.crt nats/tls.key notifications/slack-token",
         ),
     ];
     assert_eq!(found, expected.map(|(pod, files)| (pod.to_owned(), files.to_owned())));
+}
+
+#[test]
+fn the_web_server_has_the_secrets_of_a_role_that_only_reads() {
+    let Some(helm) = Helm::find() else { return };
+    let release = helm.release(Case::with("web", &json!({})));
+    let (_, pod) = release.pods().into_iter().find(|(name, _)| name.ends_with("-web")).unwrap();
+    let sources =
+        pod["volumes"].as_array().unwrap().iter().filter_map(|volume| volume["projected"]["sources"].as_array());
+    let files: Vec<(String, String)> = sources
+        .flatten()
+        .map(|source| {
+            let secret = &source["secret"];
+            (text(&secret["name"]).to_owned(), text(&secret["items"][0]["path"]).to_owned())
+        })
+        .collect();
+    let expected = [
+        ("nats-passwords", "nats/password"),
+        ("tarsy-reader", "database/url"),
+        ("tarsy-reader-password", "database/password"),
+        ("tarsy-proxy", "web/proxy"),
+    ];
+    assert_eq!(files, expected.map(|(secret, path)| (secret.to_owned(), path.to_owned())));
+    let map = release.object("ConfigMap", "release-tarsy");
+    let hosts = text(&map["data"]["queue.yaml"]);
+    assert!(hosts.contains("release-tarsy-web.") && hosts.contains("public_url: https://tarsy.example.com"), "{hosts}");
 }
 
 #[test]

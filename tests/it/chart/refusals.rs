@@ -83,6 +83,24 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
     connections.into_iter().chain(llm).chain(tracing).chain(scale).chain(pods).collect()
 }
 
+/// The same for the web server.
+fn refused_web() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("web", json!({"web": {"proxySecret": {"name": ""}}}), "could read all investigations"),
+        ("web", json!({"web": {"token": {"value": "t", "secret": {"name": "s"}}}}), "web.token.secret and"),
+        ("web", json!({"config": {"web": {"auth": "token"}}}), "config.web.auth: proxy, which is not set"),
+        ("web", json!({"config": {"web": {"public_url": null}}}), "needs config.web.public_url"),
+        ("web", json!({"web": {"ingress": {"host": ""}}}), "needs web.ingress.host"),
+        (
+            "web",
+            json!({"web": {"ingress": {"host": "other.example.com"}}}),
+            "is neither the host of config.web.public_url",
+        ),
+        ("web", json!({"metrics": {"port": 8476}}), "web.service.port and metrics.port are both 8476"),
+        ("web", json!({"web": {"terminationGracePeriodSeconds": 29}}), "open requests need 30"),
+    ]
+}
+
 /// The same for the autoscalers of the LLM service and the receiver.
 fn refused_autoscalers() -> Vec<(&'static str, Value, &'static str)> {
     let few = json!({"enabled": true, "minReplicas": 4, "maxReplicas": 2});
@@ -112,7 +130,7 @@ fn refused_autoscalers() -> Vec<(&'static str, Value, &'static str)> {
 #[test]
 fn values_that_cannot_work_are_refused_with_a_sentence() {
     let Some(helm) = Helm::find() else { return };
-    let refused = [refused(), refused_autoscalers()].concat();
+    let refused = [refused(), refused_web(), refused_autoscalers()].concat();
     let cases: Vec<Case> = refused.iter().map(|(file, set, _)| Case::with(file, set)).collect();
     for ((file, set, expected), rendered) in refused.iter().zip(helm.render(&cases)) {
         let fault = rendered.expect_err(&format!("{file} with {set} is accepted"));

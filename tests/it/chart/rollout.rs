@@ -148,7 +148,8 @@ fn the_notes_add_up_how_long_a_drain_may_take() {
 #[test]
 fn policies_let_each_role_reach_only_what_it_needs() {
     let Some(helm) = Helm::find() else { return };
-    let release = helm.release(Case::with("production", &json!({"networkPolicy": {"workerEgress": []}})));
+    let policy = json!({"networkPolicy": {"workerEgress": [], "notificationPorts": []}});
+    let release = helm.release(Case::with("production", &policy));
     let ports = |name: &str, direction: &str| {
         let rules = release.object("NetworkPolicy", name)["spec"][direction].as_array().unwrap();
         let ports =
@@ -164,8 +165,19 @@ fn policies_let_each_role_reach_only_what_it_needs() {
     assert_eq!(reach("-receiver"), (vec![8475, 9090], vec![53, 4222]));
     assert_eq!(reach("-migrate"), (vec![], vec![53, 4222, 5432]));
     assert_eq!(reach("-test"), (vec![], vec![53, 4222]));
+    let web = helm.release(Case::with("web", &json!({})));
+    let rules = web.object("NetworkPolicy", "-web")["spec"].clone();
+    let of = |direction: &str| -> Vec<u64> {
+        let rules = rules[direction].as_array().unwrap().iter().flat_map(|rule| rule["ports"].as_array().unwrap());
+        rules.map(|port| port["port"].as_u64().unwrap()).collect()
+    };
+    assert_eq!((of("ingress"), of("egress")), (vec![9090, 8476], vec![53, 53, 4222, 5432]));
     let egress = release.object("NetworkPolicy", "-llm-service")["spec"]["egress"].to_string();
     assert!(egress.contains(r#""except":["169.254.0.0/16"]"#), "{egress}");
+    // With routes the workers reach their ports, and no metadata service.
+    let routes = helm.release(Case::with("production", &json!({"networkPolicy": {"workerEgress": []}})));
+    let egress = routes.object("NetworkPolicy", "-worker")["spec"]["egress"].to_string();
+    assert!(egress.contains(r#""port":443"#) && egress.contains(r#""except":["169.254.0.0/16"]"#), "{egress}");
 }
 
 #[test]

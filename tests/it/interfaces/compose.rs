@@ -17,7 +17,7 @@ use crate::support::wait::eventually;
 
 const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy");
 /// Services of tarsy; the others are servers of other projects.
-const ROLES: [&str; 5] = ["migrate", "llm-service", "worker", "receive", "tarsy"];
+const ROLES: [&str; 6] = ["migrate", "llm-service", "worker", "receive", "web", "tarsy"];
 
 /// The file, with the secrets that its script made.
 struct Project {
@@ -169,8 +169,8 @@ async fn the_services_of_compose_migrate_investigate_an_alert_and_drain() {
     assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
     let mut llm = project.start("llm-service");
     project.addresses.push(("llm-service:50051", llm.ready().await));
-    let (mut worker, mut receiver) = (project.start("worker"), project.start("receive"));
-    let (probes, alerts) = (worker.ready().await, receiver.ready().await);
+    let (mut worker, mut receiver, mut web) = (project.start("worker"), project.start("receive"), project.start("web"));
+    let (probes, alerts, pages) = (worker.ready().await, receiver.ready().await, web.ready().await);
     let health = async || run_with(&[], &["health", &probes], b"").await;
     eventually("the worker is healthy", async || health().await.out == "ok\n").await;
     health().await.exits(0);
@@ -180,12 +180,18 @@ async fn the_services_of_compose_migrate_investigate_an_alert_and_drain() {
     let (code, output) = example.finished().await;
     assert_eq!(code, 0, "{output}{}", example.log());
 
+    let bearer = format!("authorization: Bearer {}", project.secret("web-token"));
+    let request = |headers: &str| format!("GET /api/v1/sessions HTTP/1.0\r\nhost: 127.0.0.1:8476\r\n{headers}\r\n\r\n");
+    assert_eq!(http::send(&pages, request("accept: */*").as_bytes()).await.status, 401);
+    let listed = http::send(&pages, request(&bearer).as_bytes()).await;
+    assert_eq!(listed.json()["sessions"].as_array().map(Vec::len), Some(1), "{listed:?}");
+
     let bearer = format!("Bearer {}", project.secret("receive-token"));
     let post = async |headers: &[(&str, &str)]| http::post(&alerts, "/alert", headers, b"disk full").await.status;
     eventually("the receiver takes alerts", async || post(&[("authorization", &bearer)]).await == 202).await;
     assert_eq!(post(&[]).await, 401);
 
-    for role in [&mut worker, &mut receiver, &mut llm] {
+    for role in [&mut worker, &mut receiver, &mut web, &mut llm] {
         role.terminate();
         assert_eq!(role.finished().await.0, 0, "{}", role.log());
     }
@@ -231,7 +237,7 @@ fn every_secret_of_compose_is_a_file_that_the_script_makes_once() {
     assert_eq!(first.keys().cloned().collect::<BTreeSet<_>>(), names);
     let passwords = first.iter().filter(|(name, _)| !name.starts_with("nats-passwords") && *name != "provider-key");
     let passwords: BTreeSet<&String> = passwords.map(|(_, value)| value).collect();
-    assert!(passwords.len() == 6 && passwords.iter().all(|value| value.len() == 48), "{passwords:?}");
+    assert!(passwords.len() == 8 && passwords.iter().all(|value| value.len() == 48), "{passwords:?}");
     project.make_secrets();
     assert_eq!(made(), first);
     let mut script = Command::new(deploy("compose/secrets"));
@@ -253,7 +259,7 @@ fn the_nats_server_of_compose_accepts_its_configuration() {
     // The layout of the container.
     let copy = |from: PathBuf, to: &str| std::fs::copy(from, folder.path().join(to)).unwrap();
     std::fs::create_dir(folder.path().join("roles")).unwrap();
-    for role in ["administrator", "worker", "receiver"] {
+    for role in ["administrator", "worker", "watcher", "receiver"] {
         copy(deploy("nats").join(format!("{role}.conf")), &format!("roles/{role}.conf"));
     }
     copy(deploy("compose/nats.conf"), "nats.conf");

@@ -7,7 +7,7 @@ use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, PullConsumer};
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt as _;
-use tarsy::bus::Priority;
+use tarsy::bus::{Priority, TIMELINE};
 use tarsy::engine::ports::Outbox;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::TimelineEvent;
@@ -26,6 +26,15 @@ impl TestSystem {
         let urls = self.nats_url();
         let servers: Vec<async_nats::ServerAddr> = urls.split(',').map(|url| url.parse().unwrap()).collect();
         jetstream::new(async_nats::connect(servers.as_slice()).await.unwrap())
+    }
+
+    /// Returns when a watcher reads the timeline stream: it has subscribed to the deltas before.
+    pub(crate) async fn follower_reads(&self) {
+        let jetstream = self.jetstream().await;
+        eventually("a watcher reads the stream", async || {
+            jetstream.get_stream(TIMELINE).await.is_ok_and(|stream| stream.cached_info().state.consumer_count > 0)
+        })
+        .await;
     }
 
     /// All events on the timeline stream. A cluster that elects a leader answers with an error, and is asked again.

@@ -1,7 +1,7 @@
 {{/* tarsy.yaml, and its parts for the roles that need no variables of MCP servers. */}}
 
 {{- define "tarsy.hasConfig" -}}
-{{- if or .Values.existingConfigMap.name (include "tarsy.config" . | fromYaml) -}}true{{- end -}}
+{{- if or .Values.existingConfigMap.name .Values.web.enabled (include "tarsy.config" . | fromYaml) -}}true{{- end -}}
 {{- end -}}
 
 {{/* The file of the values, with the files of TLS that the chart mounts. */}}
@@ -18,9 +18,18 @@
 {{- if $config -}}{{- toYaml $config -}}{{- end -}}
 {{- end -}}
 
-{{/* The sections that the receiver and the migration read. */}}
+{{/* The sections that the receiver, the web server and the migration read. Within the cluster the web server is asked by
+the names of its service. */}}
 {{- define "tarsy.queueConfig" -}}
-{{- $parts := pick .Values.config "worker" "streams" "receive" -}}
+{{- $parts := deepCopy (pick .Values.config "worker" "streams" "receive" "web") -}}
+{{- if .Values.web.enabled -}}
+{{- $name := include "tarsy.name" (dict "root" . "component" "web") -}}
+{{- $namespace := .Release.Namespace -}}
+{{- $names := list $name (printf "%s.%s" $name $namespace) (printf "%s.%s.svc" $name $namespace) (printf "%s.%s.svc.cluster.local" $name $namespace) -}}
+{{- $section := get $parts "web" | default dict -}}
+{{- $_ := set $section "hosts" (concat (get $section "hosts" | default list) $names) -}}
+{{- $_ := set $parts "web" $section -}}
+{{- end -}}
 {{- if $parts -}}{{- toYaml $parts -}}{{- else -}}{}{{- end -}}
 {{- end -}}
 
@@ -37,7 +46,7 @@
 
 {{- define "tarsy.configKey" -}}
 {{- $existing := .root.Values.existingConfigMap -}}
-{{- $isQueue := has .component (list "receiver" "migrate") -}}
+{{- $isQueue := has .component (list "receiver" "web" "migrate") -}}
 {{- if $existing.name -}}
 {{- if $isQueue -}}{{ $existing.queueKey | default $existing.key }}{{- else -}}{{ $existing.key }}{{- end -}}
 {{- else -}}
@@ -52,7 +61,7 @@
 checksum/config: {{ . | quote }}
 {{- end }}
 {{- else if include "tarsy.hasConfig" .root }}
-checksum/config: {{ ternary (include "tarsy.queueConfig" .root) (include "tarsy.config" .root) (has .component (list "receiver" "migrate")) | sha256sum }}
+checksum/config: {{ ternary (include "tarsy.queueConfig" .root) (include "tarsy.config" .root) (has .component (list "receiver" "web" "migrate")) | sha256sum }}
 {{- end }}
 {{- with include "tarsy.inlineSecrets" .root | fromYaml }}
 checksum/secret: {{ . | toYaml | sha256sum }}
@@ -65,6 +74,7 @@ checksum/secret: {{ . | toYaml | sha256sum }}
 {{- with include "tarsy.databaseUrl" . }}{{- $_ := set $secrets "database-url" . -}}{{- end -}}
 {{- if and .Values.trial.enabled .Values.trial.password }}{{- $_ := set $secrets "trial-password" .Values.trial.password -}}{{- end -}}
 {{- with .Values.llmService.token.value }}{{- $_ := set $secrets "llm-token" . -}}{{- end -}}
+{{- with .Values.web.token.value }}{{- $_ := set $secrets "web-token" . -}}{{- end -}}
 {{- with .Values.receiver.token.value }}{{- $_ := set $secrets "receive-token" . -}}{{- end -}}
 {{- if $secrets -}}{{- toYaml $secrets -}}{{- end -}}
 {{- end -}}

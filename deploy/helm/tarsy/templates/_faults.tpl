@@ -4,6 +4,7 @@
 {{- $faults := concat
   (include "tarsy.faultsOfConnections" . | fromYamlArray)
   (include "tarsy.faultsOfLlmService" . | fromYamlArray)
+  (include "tarsy.faultsOfWeb" . | fromYamlArray)
   (include "tarsy.faultsOfScale" . | fromYamlArray)
   (include "tarsy.faultsOfDrain" . | fromYamlArray)
   (include "tarsy.faultsOfTracing" . | fromYamlArray)
@@ -107,6 +108,46 @@
 {{- end -}}
 {{- if and $receiver.ingress.enabled (not $receiver.ingress.host) -}}
 {{- $faults = append $faults "receiver.ingress.enabled needs receiver.ingress.host" -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $faults -}}
+{{- end -}}
+
+{{- define "tarsy.faultsOfWeb" -}}
+{{- $faults := list -}}
+{{- $web := .Values.web -}}
+{{- if $web.enabled -}}
+{{- $section := get .Values.config "web" | default dict -}}
+{{- $hasToken := or $web.token.secret.name $web.token.value -}}
+{{- if not (or $hasToken $web.proxySecret.name) -}}
+{{- $faults = append $faults "every pod could read all investigations: set web.token.secret.name, or web.proxySecret.name and config.web.auth: proxy" -}}
+{{- end -}}
+{{- if and $web.token.secret.name $web.token.value -}}
+{{- $faults = append $faults "web.token.secret and web.token.value are both set: keep one of them" -}}
+{{- end -}}
+{{- if not .Values.existingConfigMap.name -}}
+{{- if and $web.proxySecret.name (ne ($section.auth | default "") "proxy") -}}
+{{- $faults = append $faults "web.proxySecret is for config.web.auth: proxy, which is not set" -}}
+{{- end -}}
+{{- if and $web.ingress.enabled (not $section.public_url) -}}
+{{- $faults = append $faults "web.ingress.enabled needs config.web.public_url: requests that name another host are refused" -}}
+{{- end -}}
+{{- if and $web.ingress.enabled $web.ingress.host $section.public_url -}}
+{{- $public := regexReplaceAll ":[0-9]+$" (get (urlParse $section.public_url) "host") "" -}}
+{{- if not (has $web.ingress.host (append ($section.hosts | default list) $public)) -}}
+{{- $faults = append $faults (printf "web.ingress.host %s is neither the host of config.web.public_url, %s, nor in config.web.hosts: its requests are refused" $web.ingress.host $public) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and $web.ingress.enabled (not $web.ingress.host) -}}
+{{- $faults = append $faults "web.ingress.enabled needs web.ingress.host" -}}
+{{- end -}}
+{{- if eq ($web.service.port | int) (.Values.metrics.port | int) -}}
+{{- $faults = append $faults (printf "web.service.port and metrics.port are both %d" (.Values.metrics.port | int)) -}}
+{{- end -}}
+{{- $needs := add ($web.preStopSeconds | int) 25 | int -}}
+{{- if lt ($web.terminationGracePeriodSeconds | int) $needs -}}
+{{- $faults = append $faults (printf "web.terminationGracePeriodSeconds %d is too short: preStopSeconds %d and 25 s for open requests need %d" ($web.terminationGracePeriodSeconds | int) ($web.preStopSeconds | int) $needs) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $faults -}}

@@ -44,7 +44,7 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* The key of values.yaml that belongs to a component. */}}
 {{- define "tarsy.valuesKey" -}}
-{{- get (dict "worker" "worker" "llm-service" "llmService" "receiver" "receiver" "migrate" "migrations" "test" "test") . -}}
+{{- get (dict "worker" "worker" "llm-service" "llmService" "receiver" "receiver" "web" "web" "migrate" "migrations" "test" "test") . -}}
 {{- end -}}
 
 {{- define "tarsy.image" -}}

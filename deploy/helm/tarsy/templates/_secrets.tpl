@@ -15,20 +15,20 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- if ne .component "llm-service" -}}
 {{- $files = concat $files (include "tarsy.natsFiles" . | fromYamlArray) -}}
 {{- end -}}
-{{- if has .component (list "worker" "migrate") -}}
-{{- $own := $values.migrations.urlSecret -}}
+{{- if has .component (list "worker" "web" "migrate") -}}
+{{- $own := get (dict "migrate" $values.migrations.urlSecret "web" $values.web.databaseUrlSecret) .component | default dict -}}
 {{- $shared := $values.database.urlSecret -}}
-{{- $used := ternary $own $shared (and (eq .component "migrate") (not (empty $own.name))) -}}
+{{- $used := ternary $own $shared (not (empty $own.name)) -}}
 {{- if $used.name -}}
 {{- $files = append $files (dict "variable" "DATABASE_URL_FILE" "secret" $used.name "key" $used.key "path" "database/url") -}}
 {{- else if include "tarsy.databaseUrl" $root -}}
 {{- $files = append $files (dict "variable" "DATABASE_URL_FILE" "secret" $inline "key" "database-url" "path" "database/url") -}}
 {{- end -}}
 {{- end -}}
-{{- if has .component (list "worker" "migrate") -}}
-{{- $own := $values.migrations.passwordSecret -}}
+{{- if has .component (list "worker" "web" "migrate") -}}
+{{- $own := get (dict "migrate" $values.migrations.passwordSecret "web" $values.web.databasePasswordSecret) .component | default dict -}}
 {{- $shared := $values.database.passwordSecret -}}
-{{- $password := ternary $own $shared (and (eq .component "migrate") (not (empty $own.name))) -}}
+{{- $password := ternary $own $shared (not (empty $own.name)) -}}
 {{- if $password.name -}}
 {{- $files = append $files (dict "variable" "DATABASE_PASSWORD_FILE" "secret" $password.name "key" $password.key "path" "database/password") -}}
 {{- end -}}
@@ -45,6 +45,9 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- end -}}
 {{- end -}}
 {{- if eq .component "worker" -}}
+{{- range $values.notifications.secrets -}}
+{{- $files = append $files (dict "secret" .secret.name "key" .secret.key "path" (printf "notifications/%s" .file)) -}}
+{{- end -}}
 {{- with $llm.tls.caSecret -}}
 {{- if .name -}}{{- $files = append $files (dict "variable" "TARSY_LLM_CA_FILE" "secret" .name "key" .key "path" "llm/ca.crt") -}}{{- end -}}
 {{- end -}}
@@ -70,6 +73,16 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- $files = append $files (dict "variable" "TARSY_RECEIVE_TOKEN_FILE" "secret" $values.receiver.token.secret.name "key" $values.receiver.token.secret.key "path" "receive/token") -}}
 {{- else if $values.receiver.token.value -}}
 {{- $files = append $files (dict "variable" "TARSY_RECEIVE_TOKEN_FILE" "secret" $inline "key" "receive-token" "path" "receive/token") -}}
+{{- end -}}
+{{- end -}}
+{{- if eq .component "web" -}}
+{{- if $values.web.token.secret.name -}}
+{{- $files = append $files (dict "variable" "TARSY_WEB_TOKEN_FILE" "secret" $values.web.token.secret.name "key" $values.web.token.secret.key "path" "web/token") -}}
+{{- else if $values.web.token.value -}}
+{{- $files = append $files (dict "variable" "TARSY_WEB_TOKEN_FILE" "secret" $inline "key" "web-token" "path" "web/token") -}}
+{{- end -}}
+{{- with $values.web.proxySecret -}}
+{{- if .name -}}{{- $files = append $files (dict "variable" "TARSY_WEB_PROXY_SECRET_FILE" "secret" .name "key" .key "path" "web/proxy") -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- $tracing := $values.tracing -}}

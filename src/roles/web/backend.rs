@@ -1,0 +1,209 @@
+//! The ports of the web server over the store and the broker.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::checks::RecentChecks;
+use super::workers::Workers;
+use crate::bus::{self, AllFollower, Backlog, Follower, Nats, TimelineUpdate, TopologySettings};
+use crate::engine::mutex::lock;
+use crate::engine::ports::{Outbox as _, WorkerStatus};
+use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::TimelineEvent;
+use crate::reports::{AlertReport, Check, DeadAlert, IdMatch, SessionEntry, SessionPage, StatusCounts};
+use crate::roles::connect::Addresses;
+use crate::roles::doctor::{Part, checks_of_web};
+use crate::store::{self, Store};
+use crate::web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
+
+/// For a call of the store or the broker, with the time for a connection.
+const CALL_TIMEOUT: Duration = Duration::from_secs(6);
+/// A server that has just started connects within milliseconds.
+const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
+/// Pages that are open at the same time share one look at the queue.
+const LANES_AGE: Duration = Duration::from_secs(2);
+
+/// The store and the broker.
+#[derive(Debug)]
+pub(super) struct Backend {
+    pub(super) store: Arc<Store>,
+    nats: watch::Receiver<Option<Nats>>,
+    workers: Workers,
+    addresses: Addresses,
+    topology: TopologySettings,
+    checks: RecentChecks,
+    lanes: Mutex<Option<(Instant, Vec<Lane>)>>,
+    /// The number of the connection on which the broker has refused to return the age of queued alerts.
+    ages_refused: Mutex<Option<u64>>,
+}
+
+impl Backend {
+    pub(super) fn new(
+        store: Store,
+        nats: watch::Receiver<Option<Nats>>,
+        workers: Workers,
+        addresses: Addresses,
+        topology: TopologySettings,
+    ) -> Self {
+        let (checks, lanes, ages_refused) = Default::default();
+        Self { store: Arc::new(store), nats, workers, addresses, topology, checks, lanes, ages_refused }
+    }
+
+    /// The connection to the broker, if there was one. It may be interrupted now.
+    pub(super) fn broker(&self) -> Result<Nats, Unavailable> {
+        self.nats.borrow().clone().ok_or_else(|| Unavailable("nats unavailable: no connection yet".to_owned()))
+    }
+
+    /// The same; waits a moment for the first connection of this process.
+    pub(super) async fn first_connection(&self) -> Result<Nats, Unavailable> {
+        let mut nats = self.nats.clone();
+        // Without a connection in time, the error of `broker` says so.
+        tokio::time::timeout(FIRST_CONNECTION_TIMEOUT, nats.wait_for(Option::is_some)).await.ok();
+        self.broker()
+    }
+
+    pub(super) async fn read<T>(
+        &self,
+        call: impl Future<Output = Result<T, store::Error>> + Send,
+    ) -> Result<T, Unavailable> {
+        match tokio::time::timeout(CALL_TIMEOUT, call).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(self.unavailable("database", &error)),
+            Err(_) => Err(Unavailable(format!("database unavailable: no answer within {} s", CALL_TIMEOUT.as_secs()))),
+        }
+    }
+
+    /// The reason in one line, without secrets.
+    pub(super) fn unavailable(&self, service: &str, error: &dyn std::error::Error) -> Unavailable {
+        let text = format!("{service} unavailable: {error}");
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Unavailable(self.addresses.redact(&line))
+    }
+
+    async fn backlog(&self, nats: &Nats) -> Result<Vec<Backlog>, bus::Error> {
+        let connection = nats.connection_state().connections;
+        if *lock(&self.ages_refused) != Some(connection) {
+            if let Ok(Ok(backlog)) = tokio::time::timeout(LANES_AGE, nats.backlog()).await {
+                return Ok(backlog);
+            }
+            *lock(&self.ages_refused) = Some(connection);
+        }
+        nats.backlog_without_ages().await
+    }
+}
+
+impl Reader for Backend {
+    async fn sessions(&self, page: SessionPage) -> Result<Vec<SessionEntry>, Unavailable> {
+        self.read(self.store.session_page(page)).await
+    }
+
+    async fn counts(&self, page: SessionPage) -> Result<StatusCounts, Unavailable> {
+        self.read(self.store.status_counts(page)).await
+    }
+
+    async fn find(&self, part: &str) -> Result<IdMatch, Unavailable> {
+        self.read(self.store.resolve(part)).await
+    }
+
+    async fn report(&self, id: SessionId) -> Result<Option<AlertReport>, Unavailable> {
+        self.read(self.store.report(id)).await
+    }
+
+    async fn events(&self, id: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, Unavailable> {
+        match tokio::time::timeout(CALL_TIMEOUT, self.store.events(id, after, limit)).await {
+            Ok(Ok(events)) => Ok(events),
+            Ok(Err(error)) => Err(self.unavailable("database", &error)),
+            Err(_) => Err(Unavailable(format!("database unavailable: no answer within {} s", CALL_TIMEOUT.as_secs()))),
+        }
+    }
+
+    async fn dead_letters(&self, limit: u32) -> Result<Vec<DeadAlert>, Unavailable> {
+        self.read(self.store.dead_alerts(limit)).await
+    }
+}
+
+impl Timelines for Backend {
+    type Session = SessionUpdates;
+    type All = AllUpdates;
+
+    fn follow(&self, id: SessionId, after: u32) -> Result<SessionUpdates, Unavailable> {
+        Ok(SessionUpdates(Follower::start(&self.broker()?, id, after, Some(Arc::clone(&self.store)))))
+    }
+
+    async fn follow_all(&self) -> Result<AllUpdates, Unavailable> {
+        let nats = self.first_connection().await?;
+        match AllFollower::start(&nats).await {
+            Ok(follower) => Ok(AllUpdates(follower)),
+            Err(error) => Err(self.unavailable("nats", &error)),
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        super::is_connected(&self.nats)
+    }
+}
+
+/// The follower of one session.
+#[derive(Debug)]
+pub(super) struct SessionUpdates(Follower);
+
+impl Updates for SessionUpdates {
+    async fn next(&mut self) -> Option<Update> {
+        self.0.next().await.map(|update| match update {
+            TimelineUpdate::Event(event) => Update::Event(event),
+            TimelineUpdate::Delta(delta) => Update::Delta(delta),
+        })
+    }
+}
+
+/// The follower of all sessions.
+#[derive(Debug)]
+pub(super) struct AllUpdates(AllFollower);
+
+impl Updates for AllUpdates {
+    async fn next(&mut self) -> Option<Update> {
+        self.0.next().await.map(Update::Event)
+    }
+}
+
+impl Queue for Backend {
+    async fn lanes(&self) -> Result<Vec<Lane>, Unavailable> {
+        let known = lock(&self.lanes).as_ref().filter(|(at, _)| at.elapsed() < LANES_AGE).map(|(_, of)| of.clone());
+        if let Some(lanes) = known {
+            return Ok(lanes);
+        }
+        let nats = self.first_connection().await?;
+        let backlog = match tokio::time::timeout(CALL_TIMEOUT, self.backlog(&nats)).await {
+            Ok(Ok(backlog)) => backlog,
+            Ok(Err(error)) => return Err(self.unavailable("nats", &error)),
+            Err(_) => return Err(Unavailable("nats unavailable: no answer about the queue".to_owned())),
+        };
+        let lane = |of: Backlog| Lane {
+            priority: of.priority.as_str(),
+            waiting: of.pending,
+            in_work: of.in_progress,
+            oldest: of.oldest,
+        };
+        let lanes: Vec<Lane> = backlog.into_iter().map(lane).collect();
+        *lock(&self.lanes) = Some((Instant::now(), lanes.clone()));
+        Ok(lanes)
+    }
+
+    fn workers(&self) -> Vec<WorkerStatus> {
+        self.workers.current()
+    }
+
+    async fn checks(&self) -> Vec<Check> {
+        let part = || Part {
+            nats: self.broker().map_err(|Unavailable(reason)| reason),
+            addresses: self.addresses.clone(),
+            topology: self.topology.clone(),
+            workers: self.workers.current(),
+        };
+        self.checks.get(|| checks_of_web(part()).boxed()).await
+    }
+}

@@ -1,0 +1,143 @@
+//! `tarsy web`: serves pages and a JSON API that show investigations. It keeps no state: any replica answers any
+//! request.
+//!
+//! It starts without the database and without the broker, and goes on when it loses one of them: the history comes from
+//! the database, and what happens now from the broker.
+
+mod auth;
+mod backend;
+mod checks;
+mod requests;
+mod workers;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::backend::Backend;
+use self::workers::Workers;
+use super::connect::{Addresses, topology};
+use super::shutdown::print_ready_and_metrics;
+use crate::bus::{Error, Nats};
+use crate::config::Config;
+use crate::listener::Limits;
+use crate::store::{ConnectOptions, Schema, Store, check_schema};
+use crate::telemetry::http::Readiness;
+use crate::telemetry::metrics::Configured;
+use crate::telemetry::names::Role;
+use crate::telemetry::serving::Serving;
+use crate::web::{Settings, serve};
+
+/// The arguments of the role.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub addresses: Addresses,
+    /// The address for people and programs; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The address for metrics and probes; port 0 takes a free one.
+    pub metrics_listen: SocketAddr,
+}
+
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+const POOL_SIZE: usize = 8;
+/// Short, because a person waits for the page.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Serves until `shutdown` is cancelled, then finishes the open requests.
+///
+/// # Errors
+/// When retrying cannot help: an address is taken, other machines could read without a login, or no database is named.
+pub async fn run(options: Options, config: &Config, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let Options { addresses, listen, metrics_listen } = options;
+    let gate = auth::gate(&config.web, listen)?;
+    let database = database(&addresses)?;
+    let listener = TcpListener::bind(listen).await.with_context(|| format!("listen on {listen}"))?;
+    let address = listener.local_addr()?;
+    let (telemetry, ready) = Serving::start(metrics_listen, Role::Web, &Configured::default()).await?;
+    let settings = Settings {
+        limits: Limits {
+            connections: usize::try_from(config.web.connections)?,
+            per_address: usize::try_from(config.web.connections_per_address)?,
+        },
+        streams_per_user: usize::try_from(config.web.streams_per_user)?,
+        gate: gate.gate,
+    };
+    tracing::info!(%address, metrics = %telemetry.address, auth = gate.name, "web server started");
+    print_ready_and_metrics(address, telemetry.address)?;
+    let (broker, nats) = watch::channel(None);
+    let workers = Workers::default();
+    let store = Store::new(&database)?.linking(config.web.public_url.clone());
+    let backend = Backend::new(store, nats.clone(), workers.clone(), addresses.clone(), topology(config));
+    let serving = tokio::spawn(serve(listener, settings, Arc::new(backend), shutdown.clone()));
+    let linked = tokio::select! {
+        result = link(&addresses, &broker) => result,
+        never = workers.collect(nats.clone()) => match never {},
+        never = keep_ready(&database, nats, &ready) => match never {},
+        never = auth::keep_up(gate.renewed) => match never {},
+        () = shutdown.cancelled() => Ok(()),
+    };
+    ready.send_replace(Readiness::NotReady("draining".to_owned()));
+    shutdown.cancel();
+    serving.await.context("web server")?;
+    telemetry.end().await;
+    tracing::info!("web server stopped");
+    linked
+}
+
+fn database(addresses: &Addresses) -> anyhow::Result<ConnectOptions> {
+    Ok(ConnectOptions {
+        pool_size: POOL_SIZE,
+        statement_timeout: STATEMENT_TIMEOUT,
+        connect_timeout: CONNECT_TIMEOUT,
+        retry_for: Duration::ZERO,
+        may_be_read_only: true,
+        ..addresses.database("tarsy web")?
+    })
+}
+
+/// Connects, however long it takes; the client reconnects by itself. Returns only when retrying cannot help.
+async fn link(addresses: &Addresses, broker: &watch::Sender<Option<Nats>>) -> anyhow::Result<()> {
+    let report = |error: &Error| tracing::debug!(%error, "nats unavailable: retrying");
+    broker.send_replace(Some(addresses.nats_for_role("web", &report).await?));
+    std::future::pending().await
+}
+
+/// Keeps the readiness up to date: the server is useful while the database or the broker answers.
+async fn keep_ready(
+    database: &ConnectOptions,
+    nats: watch::Receiver<Option<Nats>>,
+    ready: &watch::Sender<Readiness>,
+) -> std::convert::Infallible {
+    loop {
+        let is_live = is_connected(&nats);
+        let history = match check_schema(database).await {
+            Ok(Schema::Current | Schema::Newer(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        let now = match (history, is_live) {
+            (Ok(()), true) => Readiness::Ready,
+            (Ok(()), false) => {
+                Readiness::Impaired("nats unavailable: pages show the history, and are not live".to_owned())
+            }
+            (Err(error), true) => Readiness::Impaired(format!("database unavailable: {error}")),
+            (Err(error), false) => Readiness::NotReady(format!("nats and the database unavailable: {error}")),
+        };
+        if ready.send_replace(now.clone()) != now {
+            match now {
+                Readiness::Ready => tracing::info!("database and nats available"),
+                Readiness::Impaired(why) | Readiness::NotReady(why) => tracing::warn!("web server impaired: {why}"),
+            }
+        }
+        tokio::time::sleep(CHECK_INTERVAL).await; // pacing of checks
+    }
+}
+
+fn is_connected(nats: &watch::Receiver<Option<Nats>>) -> bool {
+    nats.borrow().as_ref().is_some_and(|nats| nats.connection_state().connected)
+}

@@ -1,0 +1,80 @@
+//! Questions and cancel requests of people: messages to the workers, as the commands send them. Nothing is written to
+//! the database.
+
+use std::time::Duration;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::backend::Backend;
+use crate::bus::{self, ASKED_BY, Nats, NewAlert, PARENT_ID, SESSION_ID};
+use crate::investigation::ids::SessionId;
+use crate::reports::AlertReport;
+use crate::roles::questions;
+use crate::web::ports::{Cancel, Published, Question, Refusal, Requests, Unavailable};
+
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(15);
+
+impl Requests for Backend {
+    async fn ask(&self, question: Question) -> Result<Published, Refusal> {
+        let Question { about, text, by } = question;
+        questions::check_text(text.as_bytes()).map_err(Refusal::Invalid)?;
+        let report = self.reported(about).await?;
+        let parent = questions::may_ask(&report).map_err(Refusal::State)?;
+        let nats = self.connected().await?;
+        let session = SessionId(Uuid::now_v7());
+        let message = NewAlert {
+            priority: questions::urgency(&report),
+            suffix: questions::SUFFIX.parse().ok(),
+            body: text.into_bytes(),
+            headers: json!({SESSION_ID: session.to_string(), PARENT_ID: parent.to_string(), ASKED_BY: by}),
+        };
+        let published = self.published(nats.publish_question(message)).await?;
+        tracing::info!(session_id = %session, parent_id = %parent, by, "question published");
+        Ok(Published { session_id: session, subject: published.subject, stream_sequence: published.sequence })
+    }
+
+    async fn cancel(&self, cancel: Cancel) -> Result<(), Refusal> {
+        let Cancel { session, by } = cancel;
+        let report = self.reported(session).await?;
+        if let Some(joined) = report.joined_session_id {
+            let (short, joined) = (session.short(), joined.short());
+            return Err(Refusal::State(format!("alert {short} joined session {joined}, which continues")));
+        }
+        if report.session.as_ref().is_some_and(|session| session.finished_at.is_some()) {
+            return Err(Refusal::State(format!("session {} is over", session.short())));
+        }
+        let nats = self.connected().await?;
+        self.published(nats.request_cancel_by(session, &by)).await?;
+        tracing::info!(session_id = %session, by, "cancel request published");
+        Ok(())
+    }
+}
+
+impl Backend {
+    async fn reported(&self, id: SessionId) -> Result<AlertReport, Refusal> {
+        let report = self.read(self.store.report(id)).await?;
+        report.ok_or_else(|| Refusal::Unknown(format!("no worker has seen an alert or session {id}")))
+    }
+
+    /// The broker, if it is connected now: a message that waits for a connection would be sent in addition to the
+    /// user's next try.
+    async fn connected(&self) -> Result<Nats, Unavailable> {
+        let nats = self.first_connection().await?;
+        if nats.connection_state().connected {
+            return Ok(nats);
+        }
+        Err(Unavailable("nats unavailable: nothing was published".to_owned()))
+    }
+
+    async fn published<T>(
+        &self,
+        publish: impl Future<Output = Result<T, bus::Error>> + Send,
+    ) -> Result<T, Unavailable> {
+        match tokio::time::timeout(PUBLISH_TIMEOUT, publish).await {
+            Ok(Ok(published)) => Ok(published),
+            Ok(Err(error)) => Err(self.unavailable("nats", &error)),
+            Err(_) => Err(Unavailable("nats unavailable: no answer to a message".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where a request that changes something comes from.
+
+use axum::http::HeaderMap;
+use axum::http::header::{HOST, HeaderName, ORIGIN};
+
+use super::{Credentials, Hosts};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+const OTHER_SITE: &str = "rejected: a page of another site sent this request";
+const NO_ORIGIN: &str = "rejected: without a bearer token, a request that changes something needs the header Origin or \
+                         Sec-Fetch-Site, which every browser sends";
+
+/// Refuses a request that a page of another site causes. Its user's browser would add the credentials by itself.
+pub(super) fn check(headers: &HeaderMap, hosts: &Hosts, credentials: Credentials) -> Result<(), &'static str> {
+    let one = |name: &HeaderName| {
+        let mut values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default());
+        let first = values.next();
+        if values.next().is_some() { Some("") } else { first }
+    };
+    let (site, origin, host) = (one(&SEC_FETCH_SITE), one(&ORIGIN), one(&HOST).unwrap_or_default());
+    if site.is_some_and(|site| site != "same-origin") || origin.is_some_and(|own| !hosts.is_own_origin(own, host)) {
+        return Err(OTHER_SITE);
+    }
+    if credentials == Credentials::Ambient && site.is_none() && origin.is_none() { Err(NO_ORIGIN) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_form_of_another_site_is_rejected_and_a_program_needs_no_origin() {
+        let hosts = Hosts::default();
+        let verdict = |site: Option<&str>, origin: Option<&str>, credentials| {
+            let mut headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost:8476"))]);
+            for (name, value) in [(SEC_FETCH_SITE, site), (ORIGIN, origin)] {
+                headers.extend(value.map(|value| (name, value.parse().unwrap())));
+            }
+            check(&headers, &hosts, credentials)
+        };
+        let (ambient, bearer) = (Credentials::Ambient, Credentials::Bearer);
+        let own = Some("http://localhost:8476");
+        assert_eq!(verdict(None, None, bearer), Ok(()));
+        assert_eq!(verdict(None, None, ambient), Err(NO_ORIGIN));
+        for (site, origin) in [(Some("same-origin"), None), (None, own), (Some("same-origin"), own)] {
+            assert_eq!(verdict(site, origin, ambient), Ok(()), "{site:?} {origin:?}");
+        }
+        for (site, origin) in [
+            (Some("cross-site"), None),
+            (Some("same-site"), own),
+            (Some("none"), None),
+            (None, Some("null")),
+            (Some("same-origin"), Some("http://localhost:9999")),
+            (None, Some("https://evil.example")),
+        ] {
+            assert_eq!(verdict(site, origin, ambient), Err(OTHER_SITE), "{site:?} {origin:?}");
+            assert_eq!(verdict(site, origin, bearer), Err(OTHER_SITE), "{site:?} {origin:?}");
+        }
+        let twice = HeaderMap::from_iter([
+            (HOST, HeaderValue::from_static("localhost:8476")),
+            (ORIGIN, HeaderValue::from_static("http://localhost:8476")),
+        ]);
+        let mut twice_origin = twice.clone();
+        twice_origin.append(ORIGIN, HeaderValue::from_static("https://evil.example"));
+        assert_eq!((check(&twice, &hosts, ambient), check(&twice_origin, &hosts, ambient)), (Ok(()), Err(OTHER_SITE)));
+    }
+}

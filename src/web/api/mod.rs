@@ -1,0 +1,99 @@
+//! `/api/v1`: what the pages show, as JSON. Fields may be added; none is removed.
+//!
+//! `openapi.json` describes every route, and a test compares it with real answers.
+
+mod list;
+mod sessions;
+mod events;
+pub(super) mod sse;
+mod queue;
+mod requests;
+
+use axum::Router;
+use axum::extract::Query;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use serde::de::DeserializeOwned;
+
+pub(super) use self::events::{EventPath, event_at};
+pub(super) use self::list::ListQuery;
+
+use super::Shared;
+use super::fault::Fault;
+use super::ports::Backend;
+use crate::investigation::ids::SessionId;
+use crate::reports::IdMatch;
+
+/// The description of the API.
+pub const OPENAPI: &str = include_str!("openapi.json");
+
+/// An answer, or the fault of the request.
+type Answer = Result<Response, Fault>;
+
+/// The routes of the API.
+pub(super) fn routes<B: Backend>() -> Router<Shared<B>> {
+    Router::new()
+        .route("/sessions", get(sessions::list::<B>))
+        .route("/sessions/{part}", get(sessions::show::<B>))
+        .route("/sessions/{part}/events", get(events::list::<B>))
+        .route("/sessions/{part}/events/{number}", get(events::show::<B>))
+        .route("/sessions/{part}/questions", post(requests::ask::<B>))
+        .route("/sessions/{part}/cancel", post(requests::cancel::<B>))
+        .route("/events", get(sse::all::<B>))
+        .route("/queue", get(queue::show::<B>))
+        .route("/dead-letters", get(queue::dead_letters::<B>))
+        .route("/openapi.json", get(openapi))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+}
+
+async fn unknown() -> Response {
+    Fault::NotFound("there is nothing at this address".to_owned()).json()
+}
+
+async fn wrong_method() -> Response {
+    Fault::Method.json()
+}
+
+async fn openapi() -> Response {
+    ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], OPENAPI).into_response()
+}
+
+/// The response of a handler.
+fn answered(answer: Answer) -> Response {
+    answer.unwrap_or_else(|fault| fault.json())
+}
+
+/// The parameters in the query of an address.
+pub(super) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fault> {
+    match Query::<T>::try_from_uri(uri) {
+        Ok(Query(query)) => Ok(query),
+        Err(rejection) => Err(Fault::Invalid(rejection.body_text())),
+    }
+}
+
+/// The session that a part of an id names. A whole id is not looked up: its alert may still be in the queue.
+pub(super) async fn find<B: Backend>(web: &Shared<B>, part: &str) -> Result<SessionId, Fault> {
+    if let Some(id) = SessionId::parse(part) {
+        return Ok(id);
+    }
+    match web.backend.find(part).await? {
+        IdMatch::One(id) => Ok(id),
+        IdMatch::None => Err(Fault::NotFound("no session has this at either end of its id".to_owned())),
+        IdMatch::Invalid => Err(Fault::Invalid("a part of an id has at least six hexadecimal digits".to_owned())),
+        IdMatch::Many(ids) => {
+            let ids = ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            Err(Fault::Conflict(format!("several sessions have this at one end of their ids: {ids}")))
+        }
+    }
+}
+
+/// What is answered for an id that the store does not know.
+pub(super) fn unseen(id: SessionId) -> Fault {
+    Fault::NotFound(format!("no worker has seen an alert or session {id}: it may be queued, or be deleted"))
+}
+
+/// The status of an answer with a body.
+const OK: StatusCode = StatusCode::OK;

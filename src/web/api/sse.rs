@@ -1,0 +1,213 @@
+//! Streams of server-sent events. A reader that comes back sends the number of its last event and misses none.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{Answer, answered};
+use crate::investigation::ids::SessionId;
+use crate::web::fault::Fault;
+use crate::web::frames::{COMMENT, RETRY, frame};
+use crate::web::hub::{Items, OpenStream};
+use crate::web::pages::live::LivePage;
+use crate::web::ports::{Backend, Update};
+use crate::web::stream::{Next, SessionStream};
+use crate::web::{Access, Shared};
+
+/// Events that are read at once.
+const EVENTS_PAGE: u32 = 500;
+const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// With this header nginx sends each frame at once.
+const ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// The number of the last event that the reader has, after a reconnect.
+pub(in crate::web) fn last_event_id(headers: &HeaderMap) -> Option<u32> {
+    headers.get(LAST_EVENT_ID)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// The stream of a session after event number `after`; 204 when it has ended there, which ends an `EventSource`.
+pub(super) async fn session<B: Backend>(web: Shared<B>, access: &Access, id: SessionId, after: u32) -> Answer {
+    if has_ended(&web, id, after).await {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let open = open(&web, access)?;
+    let source = Source::Session(Box::new(SessionStream::new(web.clone(), id, after)));
+    Ok(response(Reader::new(source, open, web.hub.stop())))
+}
+
+/// The rows of a session's page as they change after event number `after`, as markup.
+pub(in crate::web) async fn rows<B: Backend>(web: Shared<B>, access: &Access, id: SessionId, after: u32) -> Answer {
+    if has_ended(&web, id, after).await {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let open = open(&web, access)?;
+    let page = page_up_to(&web, id, after).await;
+    let rows = Rows { stream: SessionStream::new(web.clone(), id, after), page };
+    Ok(response(Reader::new(Source::Rows(Box::new(rows)), open, web.hub.stop())))
+}
+
+/// The page as its reader has it. Without the database its later rows are complete except for what earlier ones add.
+async fn page_up_to<B: Backend>(web: &Shared<B>, id: SessionId, after: u32) -> LivePage {
+    let mut page = LivePage::new(id);
+    let mut last = 0;
+    while last < after {
+        let events = web.backend.events(id, last, EVENTS_PAGE).await.unwrap_or_default();
+        let Some(newest) = events.last() else { break };
+        last = newest.session_seq;
+        events.iter().filter(|event| event.session_seq <= after).for_each(|event| page.pass(event));
+    }
+    page
+}
+
+/// Whether the event `after` is the end of its session. Without the database the stream itself finds out.
+pub(in crate::web) async fn has_ended<B: Backend>(web: &Shared<B>, id: SessionId, after: u32) -> bool {
+    let Some(before) = after.checked_sub(1) else { return false };
+    let last = web.backend.events(id, before, 1).await.unwrap_or_default();
+    last.first().is_some_and(|event| event.session_seq == after && event.event_type.is_end())
+}
+
+/// The events of every session from now on.
+pub(super) async fn all<B: Backend>(State(web): State<Shared<B>>, Extension(access): Extension<Access>) -> Response {
+    answered(
+        async {
+            let open = open(&web, &access)?;
+            let source = Source::<B>::All(web.hub.all().await?);
+            Ok(response(Reader::new(source, open, web.hub.stop())))
+        }
+        .await,
+    )
+}
+
+fn open<B: Backend>(web: &Shared<B>, access: &Access) -> Result<OpenStream, Fault> {
+    let too_many = || Fault::TooMany("this user has as many streams open as permitted".to_owned());
+    web.hub.open_stream(&access.counted_as).ok_or_else(too_many)
+}
+
+/// Where the frames of a reader come from.
+enum Source<B: Backend> {
+    Session(Box<SessionStream<B>>),
+    All(Items),
+    Rows(Box<Rows<B>>),
+}
+
+/// The stream of a page.
+struct Rows<B: Backend> {
+    stream: SessionStream<B>,
+    page: LivePage,
+}
+
+impl<B: Backend> Rows<B> {
+    async fn next(&mut self) -> Option<Frame> {
+        loop {
+            let item = match self.stream.next().await {
+                Next::Item(item) => item,
+                Next::End { last_seq } => return Some(end(last_seq)),
+                Next::Cut => return None,
+            };
+            match &item.update {
+                Update::Event(event) => {
+                    let rows = self.page.event(event).into_string();
+                    return Some(Frame::More(frame("rows", Some(event.session_seq), &rows)));
+                }
+                // An outdated delta changes nothing.
+                Update::Delta(delta) => {
+                    if let Some(row) = self.page.delta(delta) {
+                        return Some(Frame::More(frame("delta", None, &row.into_string())));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One reader of a stream.
+struct Reader<B: Backend> {
+    source: Source<B>,
+    /// Frames that are sent before the next update.
+    first: VecDeque<Bytes>,
+    next_comment: Instant,
+    is_over: bool,
+    stop: CancellationToken,
+    _open: OpenStream,
+}
+
+impl<B: Backend> Reader<B> {
+    fn new(source: Source<B>, open: OpenStream, stop: CancellationToken) -> Self {
+        let first = VecDeque::from([Bytes::from_static(RETRY.as_bytes())]);
+        Self { source, first, next_comment: Instant::now() + COMMENT_INTERVAL, is_over: false, stop, _open: open }
+    }
+
+    /// The next frame; `None` ends the response.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(frame) = self.first.pop_front() {
+            return Some(frame);
+        }
+        if self.is_over {
+            return None;
+        }
+        let frame = tokio::select! {
+            frame = self.source.next() => frame,
+            () = self.stop.cancelled() => None,
+            () = sleep_until(self.next_comment) => Some(Frame::More(Bytes::from_static(COMMENT.as_bytes()))),
+        };
+        self.next_comment = Instant::now() + COMMENT_INTERVAL;
+        match frame? {
+            Frame::More(frame) => Some(frame),
+            Frame::Last(frame) => {
+                self.is_over = true;
+                Some(frame)
+            }
+        }
+    }
+}
+
+enum Frame {
+    More(Bytes),
+    Last(Bytes),
+}
+
+impl<B: Backend> Source<B> {
+    async fn next(&mut self) -> Option<Frame> {
+        match self {
+            Self::Session(session) => match session.next().await {
+                Next::Item(item) => Some(Frame::More(item.frame())),
+                Next::End { last_seq } => Some(end(last_seq)),
+                Next::Cut => None,
+            },
+            Self::Rows(rows) => rows.next().await,
+            Self::All(items) => match items.recv().await {
+                Ok(item) => Some(Frame::More(item.without_id())),
+                Err(_) => None,
+            },
+        }
+    }
+}
+
+/// The last frame: nothing follows.
+fn end(last_seq: u32) -> Frame {
+    Frame::Last(frame("end", None, &format!("{{\"last_seq\":{last_seq}}}")))
+}
+
+fn response<B: Backend>(reader: Reader<B>) -> Response {
+    let frames = stream::unfold(reader, |mut reader| async move {
+        let frame = reader.next().await?;
+        Some((Ok::<_, Infallible>(frame), reader))
+    });
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (ACCEL, HeaderValue::from_static("no")),
+    ];
+    (headers, Body::from_stream(frames)).into_response()
+}

@@ -1,0 +1,74 @@
+//! Why a request has no other answer, as JSON for programs and as a page for people.
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::json as value;
+
+use super::pages::small;
+use super::ports::{Refusal, Unavailable};
+use super::{json, layout};
+
+/// Why a request has no other answer. The texts contain no secret.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("{0}")]
+    NotFound(String),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("{0}")]
+    Conflict(String),
+    #[error("{0}")]
+    TooMany(String),
+    #[error("this address takes another method")]
+    Method,
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Unknown(reason) => Self::NotFound(reason),
+            Refusal::State(reason) => Self::Conflict(reason),
+            Refusal::Invalid(reason) => Self::Invalid(reason),
+            Refusal::Unavailable(unavailable) => Self::Unavailable(unavailable),
+        }
+    }
+}
+
+impl Fault {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// `{"error": "…"}`, as the receiver answers.
+    pub(super) fn json(&self) -> Response {
+        self.with_retry(json::response(self.status(), &value!({"error": self.to_string()})))
+    }
+
+    /// A page with the reason.
+    pub(super) fn page(&self) -> Response {
+        let title = self.status().canonical_reason().unwrap_or("Error");
+        self.with_page(layout::page(title, &small::fault(title, &self.to_string())))
+    }
+
+    /// The page with the status of this fault.
+    pub(super) fn with_page(&self, page: Response) -> Response {
+        self.with_retry((self.status(), page).into_response())
+    }
+
+    fn with_retry(&self, mut response: Response) -> Response {
+        if matches!(self, Self::Unavailable(_) | Self::TooMany(_)) {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("3"));
+        }
+        response
+    }
+}

@@ -1,0 +1,150 @@
+//! Shares followers: all readers of a session read one follower of the broker, however many they are.
+//!
+//! A reader that falls behind is cut off and goes on with its number: nothing waits for a slow reader, and nothing is
+//! kept for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::frames::Item;
+use super::ports::{Backend, Timelines, Unavailable, Updates};
+use crate::engine::mutex::lock;
+use crate::investigation::ids::SessionId;
+
+/// A reader that is so many items behind is cut off.
+const MAX_BEHIND: usize = 256;
+
+type Sender = broadcast::Sender<Arc<Item>>;
+pub(super) type Items = broadcast::Receiver<Arc<Item>>;
+
+/// The followers that have readers.
+pub(super) struct Hub<B> {
+    backend: Arc<B>,
+    channels: Arc<Mutex<HashMap<Followed, Sender>>>,
+    streams: Arc<Mutex<HashMap<String, usize>>>,
+    streams_per_user: usize,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// A timeline that is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Followed {
+    Session(SessionId),
+    All,
+}
+
+impl<B: Backend> Hub<B> {
+    /// All followers and streams end when `stop` is cancelled.
+    pub(super) fn new(backend: Arc<B>, streams_per_user: usize, stop: CancellationToken) -> Self {
+        let (channels, streams) = Default::default();
+        Self { backend, channels, streams, streams_per_user, tasks: TaskTracker::new(), stop }
+    }
+
+    /// A token that ends every stream.
+    pub(super) fn stop(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// Permission for one more stream; `None` when the user has as many as permitted.
+    pub(super) fn open_stream(&self, user: &str) -> Option<OpenStream> {
+        let mut streams = lock(&self.streams);
+        let open = streams.entry(user.to_owned()).or_default();
+        if *open >= self.streams_per_user {
+            metrics::counter!("tarsy_web_streams_cut_total", "reason" => "limit").increment(1);
+            return None;
+        }
+        *open += 1;
+        metrics::gauge!("tarsy_web_streams").increment(1);
+        Some(OpenStream { user: user.to_owned(), streams: Arc::clone(&self.streams) })
+    }
+
+    /// Every later item of a session. The first reader's follower begins after event `after`; a reader that joins it
+    /// has to read the earlier events from the store.
+    pub(super) fn session(&self, id: SessionId, after: u32) -> Result<Items, Unavailable> {
+        let mut channels = lock(&self.channels);
+        if let Some(channel) = channels.get(&Followed::Session(id)) {
+            return Ok(channel.subscribe());
+        }
+        let follower = self.backend.follow(id, after)?;
+        let (sender, items) = broadcast::channel(MAX_BEHIND);
+        channels.insert(Followed::Session(id), sender.clone());
+        self.spawn(Followed::Session(id), follower, sender);
+        Ok(items)
+    }
+
+    /// Every later event of every session.
+    pub(super) async fn all(&self) -> Result<Items, Unavailable> {
+        if let Some(channel) = lock(&self.channels).get(&Followed::All) {
+            return Ok(channel.subscribe());
+        }
+        let follower = self.backend.follow_all().await?;
+        let mut channels = lock(&self.channels);
+        if let Some(channel) = channels.get(&Followed::All) {
+            return Ok(channel.subscribe());
+        }
+        let (sender, items) = broadcast::channel(MAX_BEHIND);
+        channels.insert(Followed::All, sender.clone());
+        self.spawn(Followed::All, follower, sender);
+        Ok(items)
+    }
+
+    /// Passes on what a follower emits until it ends, the server stops or the last reader has left.
+    fn spawn(&self, followed: Followed, mut follower: impl Updates, sender: Sender) {
+        let (channels, stop) = (Arc::clone(&self.channels), self.stop.clone());
+        metrics::gauge!("tarsy_web_followers").increment(1);
+        self.tasks.spawn(async move {
+            loop {
+                let update = tokio::select! {
+                    update = follower.next() => update,
+                    () = stop.cancelled() => None,
+                    () = sender.closed() => {
+                        let mut channels = lock(&channels);
+                        // A reader may have joined since.
+                        if sender.receiver_count() > 0 {
+                            continue;
+                        }
+                        channels.remove(&followed);
+                        break;
+                    }
+                };
+                let Some(update) = update else {
+                    lock(&channels).remove(&followed);
+                    break;
+                };
+                // Without a receiver the item is for no one.
+                sender.send(Arc::new(Item::new(update))).ok();
+            }
+            metrics::gauge!("tarsy_web_followers").decrement(1);
+        });
+    }
+
+    /// A follower for one reader alone, which reads the events after `after` from the broker where the store cannot.
+    pub(super) fn alone(&self, id: SessionId, after: u32) -> Result<<B as Timelines>::Session, Unavailable> {
+        self.backend.follow(id, after)
+    }
+}
+
+/// Counts one stream of a user until it is dropped.
+#[derive(Debug)]
+pub(super) struct OpenStream {
+    user: String,
+    streams: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        metrics::gauge!("tarsy_web_streams").decrement(1);
+        let mut streams = lock(&self.streams);
+        if let Some(open) = streams.get_mut(&self.user) {
+            *open -= 1;
+            if *open == 0 {
+                streams.remove(&self.user);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+use proptest::prelude::*;
+
+use super::{MAX_BYTES, html, line};
+use crate::web::testing::markup;
+
+#[test]
+fn markdown_becomes_the_elements_that_are_allowed() {
+    for (markdown, expected) in [
+        ("# What *happened*\n\nOne\ntwo `x`", "<h3>What <em>happened</em></h3><p>One<br>two <code>x</code></p>"),
+        ("# A\n\n### B", "<h3>A</h3><h4>B</h4>"),
+        ("## B\n\n# A", "<h3>B</h3><h3>A</h3>"),
+        ("3. a\n4. b", "<ol class=\"nums\" start=\"3\"><li>a</li><li>b</li></ol>"),
+        ("```sh\nls <dir> [1]\n```", "<pre tabindex=\"0\"><code>ls &lt;dir&gt; [1]\n</code></pre>"),
+        ("> **a**", "<blockquote><p><strong>a</strong></p></blockquote>"),
+        (
+            "|a|b|\n|-|-:|\n|x|1|",
+            "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">a</th><th scope=\"col\">b</th>\
+             </tr></thead><tbody><tr><td>x</td><td class=\"num\">1</td></tr></tbody></table></div>",
+        ),
+    ] {
+        assert_eq!(html(markdown, 99).into_string(), expected, "{markdown}");
+    }
+}
+
+#[test]
+fn html_is_text_and_images_never_load() {
+    let shown = html("<script>alert(1)</script>\n\nand <b onclick=x>b</b> ![alt](https://evil.example/x.png)", 9);
+    let shown = shown.into_string();
+    assert!(!shown.contains("<script") && !shown.contains("<b ") && !shown.contains("<img"), "{shown}");
+    assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{shown}");
+    assert!(shown.contains("[image: alt] https://evil.example/x.png"), "{shown}");
+}
+
+#[test]
+fn a_link_shows_its_host_and_leads_to_the_web_only() {
+    let rel = "rel=\"noopener noreferrer nofollow ugc\"";
+    for (markdown, expected) in [
+        (
+            "[bank](https://evil.example/a?b=\"c)",
+            format!(
+                "<a {rel} href=\"https://evil.example/a?b=%22c\">bank</a> <span class=\"host\">evil.example</span>"
+            ),
+        ),
+        ("<https://a.example/>", format!("<a {rel} href=\"https://a.example/\">https://a.example/</a>")),
+        ("[x](javascript:alert)", "x (javascript:alert)".to_owned()),
+        ("[x](data:text/html,a)", "x (data:text/html,a)".to_owned()),
+        ("[x](//evil.example)", "x (//evil.example)".to_owned()),
+        ("[x](https://good.example@evil.example)", "x (https://good.example@evil.example)".to_owned()),
+        ("[x](/sessions)", "x (/sessions)".to_owned()),
+    ] {
+        assert_eq!(line(markdown, 99).into_string().trim(), expected, "{markdown}");
+    }
+    // Letters that look like others are shown as the name server gets them.
+    assert!(line("[x](https://ехample.com)", 9).into_string().contains("xn--"));
+}
+
+#[test]
+fn a_citation_leads_to_its_event_and_a_false_one_is_text() {
+    let link = |number: u32| format!("<a href=\"#{number}\"><span class=\"vh\">event </span>{number}</a>");
+    let cites = |inner: &str| format!("<span class=\"cites\">{inner}</span>");
+    for (markdown, expected) in [
+        ("full [7].", format!("full {}.", cites(&link(7)))),
+        ("[7, 9]", cites(&[link(7), link(9)].concat())),
+        ("[7, 42?]", cites(&format!("{}[42?]", link(7)))),
+        ("[7, 4000]", cites(&format!("{}[4000]", link(7)))),
+        ("none [0] [4000] a[1] `[7]`", "none [0] [4000] a[1] <code>[7]</code>".to_owned()),
+        ("[7](https://a.example/)", line("[7](https://a.example/)", 0).into_string().trim().to_owned()),
+    ] {
+        assert_eq!(line(markdown, 99).into_string().trim(), expected, "{markdown}");
+    }
+}
+
+#[test]
+fn deep_and_long_texts_stay_small() {
+    for part in ["> ", "- ", "1. ", "*a ", "[", "![", "<div>", "|", "`", "\\", "_*"] {
+        let text = part.repeat(10_000);
+        let begun = std::time::Instant::now();
+        let shown = html(&text, 99).into_string();
+        assert!(begun.elapsed() < std::time::Duration::from_secs(3), "{part}");
+        assert!(markup::check(&shown).unwrap() <= 24, "{part}");
+    }
+    let long = "x".repeat(MAX_BYTES + 1);
+    assert_eq!(html(&long, 9).into_string(), format!("<pre tabindex=\"0\">{long}</pre>"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_an_element_of_its_own(markdown in prop::collection::vec(prop_oneof![
+        any::<String>(), "[-#>*_`|:<>\\[\\]()!\n 0-9a-z\"'&;/=]{0,40}",
+        Just("<img src=x onerror=y>".to_owned()), Just("[1](https://a.example)".to_owned()),
+        Just("| a |\n|-|\n".to_owned()), Just("\n\n```\n".to_owned()), Just("<!-- ".to_owned()),
+    ], 0..12)) {
+        let markdown = markdown.concat();
+        for shown in [html(&markdown, 50), line(&markdown, 50)] {
+            let checked = markup::check(&shown.into_string());
+            prop_assert!(checked.is_ok(), "{:?}", checked);
+        }
+    }
+}

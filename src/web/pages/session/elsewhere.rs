@@ -1,0 +1,68 @@
+//! An alert that opened no session: joined, a dead letter, in the queue, ended without one.
+
+use maud::{Markup, html};
+
+use crate::reports::{AlertReport, DispositionKind};
+use crate::web::pages::words::{other_status, plain, whole};
+
+/// Whether a session may still begin.
+pub(super) fn is_waiting(report: &AlertReport) -> bool {
+    report.session.is_none() && report.disposition == DispositionKind::Undecided
+}
+
+pub(super) fn status(report: &AlertReport) -> Markup {
+    match report.disposition {
+        DispositionKind::Joined => other_status("joined"),
+        DispositionKind::Dead => html! { span.st.failed { i aria-hidden="true" { "✕" } "dead letter" } },
+        DispositionKind::Ended => other_status("not investigated"),
+        DispositionKind::Undecided | DispositionKind::Opened => {
+            html! { span.st.running { i aria-hidden="true" { "\u{a0}" } "in the queue" } }
+        }
+    }
+}
+
+/// What has become of the alert, in the place of an answer.
+pub(super) fn answer(report: &AlertReport) -> Markup {
+    let detail = report.dead_detail.as_deref().map(whole);
+    match report.disposition {
+        DispositionKind::Joined => html! {
+            div.part {
+                h2 { "Joined" }
+                div {
+                    p { "An alert with the same fingerprint was investigated already, or is investigated now." }
+                    @if let Some(session) = report.joined_session_id {
+                        p { a href={ "/sessions/" (session) } { "Session " (session.short()) } " covers this alert." }
+                    }
+                }
+            }
+        },
+        DispositionKind::Dead => html! {
+            div.part.why.bad {
+                h2 { "Dead letter" }
+                div {
+                    p { (report.dead_reason.map_or_else(|| "unknown".to_owned(), |reason| plain(reason.as_str())))
+                        @if let Some(detail) = &detail { ": " (detail) } }
+                }
+            }
+            div.part.next {
+                h2 { "Do next" }
+                div {
+                    p { "Remove the reason, then publish the alert again:" }
+                    div.cmd {
+                        code { "tarsy dead-letters retry " (report.alert_id.short()) }
+                        button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" }
+                    }
+                }
+            }
+        },
+        DispositionKind::Ended => html! {
+            div.part {
+                h2 { "Not investigated" }
+                div { p { (detail.as_deref().unwrap_or("It was resolved before an investigation began.")) } }
+            }
+        },
+        DispositionKind::Undecided | DispositionKind::Opened => html! {
+            div.wait { p { "In the queue: a worker has seen this alert, and no step has been committed yet." } }
+        },
+    }
+}

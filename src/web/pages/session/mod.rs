@@ -1,0 +1,85 @@
+//! One session: what it found, then how. In the order of three in the morning: head, answer, questions, timeline; the
+//! alert stands beside them.
+
+mod head;
+mod answer;
+mod elsewhere;
+mod thread;
+mod beside;
+mod lanes;
+mod timeline;
+
+use chrono::{DateTime, Utc};
+use maud::{Markup, html};
+
+use super::shell::rest_mark;
+use super::steps::View;
+use super::viewer::Viewer;
+use crate::investigation::chain::RunStatus;
+use crate::investigation::timeline::TimelineEvent;
+use crate::reports::{AlertReport, SessionReport};
+use crate::web::pages::words::NO_TITLE;
+
+pub(in crate::web) use timeline::{range, timeline};
+
+/// What the page of a session shows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::web) struct Session<'a> {
+    pub(in crate::web) report: &'a AlertReport,
+    pub(in crate::web) viewer: &'a Viewer,
+    pub(in crate::web) now: DateTime<Utc>,
+}
+
+/// The events of the page, and which of them it shows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::web) struct Events<'a> {
+    pub(in crate::web) events: &'a [TimelineEvent],
+    pub(in crate::web) view: View,
+    /// Only events from the one number to the other.
+    pub(in crate::web) from: u32,
+    pub(in crate::web) to: u32,
+}
+
+impl<'a> Events<'a> {
+    /// All of them in their steps.
+    pub(in crate::web) fn all(events: &'a [TimelineEvent]) -> Self {
+        Self { events, view: View::Steps, from: 1, to: u32::MAX }
+    }
+}
+
+impl Session<'_> {
+    /// Whether something may follow.
+    pub(in crate::web) fn is_open(&self) -> bool {
+        match &self.report.session {
+            Some(session) => session.status == RunStatus::Running,
+            None => elsewhere::is_waiting(self.report),
+        }
+    }
+
+    /// The name of the page.
+    pub(in crate::web) fn title(&self) -> &str {
+        self.report.title.as_deref().unwrap_or(NO_TITLE)
+    }
+}
+
+/// The page below its bar, without the timeline, whose place [`rest_mark`] keeps: head and answer are sent before the
+/// events are read.
+pub(in crate::web) fn session(page: &Session<'_>) -> Markup {
+    html! {
+        (head::head(page))
+        div.cols {
+            div.main {
+                div #banner role="status" {}
+                (answer::section(page))
+                (thread::section(page))
+                (rest_mark())
+            }
+            (beside::beside(page))
+        }
+    }
+}
+
+/// The last number that a citation may have.
+fn last_event(session: Option<&SessionReport>) -> u32 {
+    session.and_then(|session| u32::try_from(session.last_seq).ok()).unwrap_or_default()
+}

@@ -1,0 +1,58 @@
+//! Questions about an investigation with their answers, and how to ask another one.
+
+use maud::{Markup, html};
+
+use super::Session;
+use crate::investigation::chain::RunStatus;
+use crate::reports::QuestionReport;
+use crate::web::markdown;
+use crate::web::pages::words::{plain, whole};
+
+/// The longest question, in characters, that the form takes.
+const MAX_QUESTION: usize = 4_000;
+
+pub(super) fn section(page: &Session<'_>) -> Markup {
+    let report = page.report;
+    let is_over = report.session.as_ref().is_some_and(|session| session.status != RunStatus::Running);
+    let may_ask = is_over && report.parent_id.is_none();
+    html! {
+        section.thread #thread aria-labelledby="h-q" {
+            @if !report.questions.is_empty() || may_ask {
+                h2 #h-q { "Questions " span.cnt { (report.questions.len()) } }
+            }
+            @for question in &report.questions { (one(question)) }
+            @if may_ask { (ask(page)) }
+        }
+    }
+}
+
+fn one(question: &QuestionReport) -> Markup {
+    html! {
+        article.qa {
+            p.ask {
+                a.n href={ "/sessions/" (question.session_id) } { (question.session_id.short()) }
+                (whole(question.question.as_deref().unwrap_or("(no text)")))
+            }
+            @match (&question.answer, question.status) {
+                // Its numbers are those of the question's own timeline.
+                (Some(answer), _) => div.md { (markdown::html(answer, 0)) },
+                (None, RunStatus::Running) => p.muted { "An agent works on it." },
+                (None, status) => p.err { "No answer: " (question.error.as_deref().map_or_else(|| plain(status.as_str()), whole)) },
+            }
+        }
+    }
+}
+
+fn ask(page: &Session<'_>) -> Markup {
+    let id = page.report.alert_id;
+    if !page.viewer.may_ask {
+        return html! { p.cli.ask-cli { "Ask from a terminal " code { "tarsy ask " (id.short()) " 'your question'" } } };
+    }
+    html! {
+        form.ask-form method="post" action={ "/sessions/" (id) "/questions" } {
+            label for="question" { "Ask about this investigation" }
+            textarea #question name="question" rows="2" maxlength=(MAX_QUESTION) required {}
+            button { "Ask" }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Which steps of a long session are in its page: the first, the newest and every cited one. The others are ranges that
+//! are loaded when they are opened.
+
+use super::{Bodies, Step};
+
+/// A session with more steps is long.
+const MAX_STEPS: usize = 400;
+/// A session with more bytes of text has them behind links.
+const MAX_BYTES: usize = 256 * 1024;
+const FIRST: usize = 100;
+const NEWEST: usize = 300;
+/// Steps of one range at most.
+const RANGE: usize = 200;
+
+/// A step, or several that are folded.
+#[derive(Debug)]
+pub(in crate::web) enum Part<'a, 'e> {
+    Step(&'a Step<'e>, Bodies),
+    Folded(Range),
+}
+
+/// Steps that are not in the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::web) struct Range {
+    /// The first and the last number of their events.
+    pub(in crate::web) from: u32,
+    pub(in crate::web) to: u32,
+    pub(in crate::web) calls: usize,
+    pub(in crate::web) steps: usize,
+}
+
+/// The parts of a page, in order.
+pub(in crate::web) fn fold<'a, 'e>(steps: &'a [Step<'e>]) -> Vec<Part<'a, 'e>> {
+    let bytes: usize = steps.iter().map(Step::bytes).sum();
+    let bodies = |step: &Step<'_>| if bytes <= MAX_BYTES || step.is_cited { Bodies::InPage } else { Bodies::Linked };
+    if steps.len() <= MAX_STEPS {
+        return steps.iter().map(|step| Part::Step(step, bodies(step))).collect();
+    }
+    let newest = steps.len() - NEWEST;
+    let is_shown = |index: usize, step: &Step<'_>| index < FIRST || index >= newest || step.is_cited;
+    let mut parts = Vec::new();
+    let mut hidden: Vec<&Step<'_>> = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let is_shown = is_shown(index, step);
+        if is_shown || hidden.len() == RANGE {
+            parts.extend(range(&hidden).map(Part::Folded));
+            hidden.clear();
+        }
+        if is_shown {
+            // A long session has all other texts behind links.
+            parts.push(Part::Step(step, if step.is_cited { Bodies::InPage } else { Bodies::Linked }));
+        } else {
+            hidden.push(step);
+        }
+    }
+    parts
+}
+
+fn range(hidden: &[&Step<'_>]) -> Option<Range> {
+    let (first, last) = hidden.first().zip(hidden.last())?;
+    let calls = hidden.iter().filter(|step| step.is_call()).count();
+    Some(Range { from: first.first(), to: last.event.session_seq.max(last.first()), calls, steps: hidden.len() })
+}

@@ -1,0 +1,171 @@
+//! The steps of a session: its rows, with a call and its result in one.
+//!
+//! What a row says comes from `investigation/timeline/rows/`, as in the terminal. Here a row gets its place: `row`
+//! makes the element of a step, `opened` the texts below it, `chart` the drawing of a series, and `fold` decides which
+//! steps of a long session are in the page.
+
+mod row;
+mod opened;
+mod chart;
+mod fold;
+
+use std::collections::{BTreeSet, HashMap};
+
+use chrono::{DateTime, Utc};
+
+use crate::investigation::execution::event_refs::cited;
+use crate::investigation::ids::SessionId;
+use crate::investigation::readable::text::Charset;
+use crate::investigation::timeline::rows::{Kind, Row, Rows, Tone};
+use crate::investigation::timeline::{EventType, TimelineEvent};
+use crate::reports::SessionReport;
+
+pub(in crate::web) use self::fold::{Part, fold};
+pub(in crate::web) use self::opened::whole_event;
+pub(in crate::web) use self::row::{folded, step};
+
+/// Which steps are shown, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::web) enum View {
+    /// A call and its result are one row.
+    #[default]
+    Steps,
+    /// The results that the analysis cites.
+    Cited,
+    Errors,
+    /// Every event is a row.
+    All,
+}
+
+impl View {
+    pub(in crate::web) const EACH: [Self; 4] = [Self::Steps, Self::Cited, Self::Errors, Self::All];
+
+    /// The word in addresses.
+    pub(in crate::web) fn word(self) -> &'static str {
+        match self {
+            Self::Steps => "",
+            Self::Cited => "cited",
+            Self::Errors => "errors",
+            Self::All => "all",
+        }
+    }
+
+    pub(in crate::web) fn of(word: &str) -> Self {
+        Self::EACH.into_iter().find(|view| view.word() == word).unwrap_or_default()
+    }
+}
+
+/// One event, or a call with its result.
+#[derive(Clone, Debug)]
+pub(in crate::web) struct Step<'a> {
+    /// The event whose number the step has: the result, or the call while it has none.
+    pub(in crate::web) event: &'a TimelineEvent,
+    pub(in crate::web) row: Row,
+    /// The call of the result.
+    pub(in crate::web) call: Option<Asked<'a>>,
+    pub(in crate::web) is_cited: bool,
+}
+
+/// A call that has a result.
+#[derive(Clone, Debug)]
+pub(in crate::web) struct Asked<'a> {
+    pub(in crate::web) event: &'a TimelineEvent,
+    pub(in crate::web) row: Row,
+}
+
+impl Step<'_> {
+    /// The number of its first event. The element keeps it when the result of a call arrives.
+    pub(in crate::web) fn first(&self) -> u32 {
+        self.call.as_ref().map_or(self.event.session_seq, |call| call.event.session_seq)
+    }
+
+    pub(in crate::web) fn is_call(&self) -> bool {
+        self.call.is_some() || matches!(self.event.event_type, EventType::LlmToolCall | EventType::McpToolCall)
+    }
+
+    pub(in crate::web) fn is_error(&self) -> bool {
+        self.row.name_tone == Tone::Bad && !matches!(self.row.kind, Kind::End)
+    }
+
+    /// Bytes of its texts.
+    fn bytes(&self) -> usize {
+        self.event.content.len() + self.call.as_ref().map_or(0, |call| call.event.content.len())
+    }
+}
+
+/// What all rows of a page share.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::web) struct Context {
+    pub(in crate::web) session: SessionId,
+    /// `None` where the first event is not known.
+    pub(in crate::web) started_at: Option<DateTime<Utc>>,
+    pub(in crate::web) agents: Agents,
+    /// The number of the last event: a citation of a later one is text.
+    pub(in crate::web) last_event: u32,
+    pub(in crate::web) bodies: Bodies,
+}
+
+/// Whether rows name their agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::web) enum Agents {
+    One,
+    Several,
+}
+
+/// Where the texts of closed rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::web) enum Bodies {
+    InPage,
+    /// Behind a link, which the script follows when a row is opened.
+    Linked,
+}
+
+impl Context {
+    /// The context of a page with all of these events.
+    pub(in crate::web) fn new(session: SessionId, events: &[TimelineEvent]) -> Self {
+        let agents: BTreeSet<&str> = events.iter().filter_map(|event| event.agent.as_deref()).collect();
+        Self {
+            session,
+            started_at: events.first().map(|event| event.created_at),
+            agents: if agents.len() > 1 { Agents::Several } else { Agents::One },
+            last_event: events.last().map_or(0, |event| event.session_seq),
+            bodies: Bodies::InPage,
+        }
+    }
+}
+
+/// The numbers that the analysis cites.
+pub(in crate::web) fn cited_events(session: Option<&SessionReport>) -> BTreeSet<u32> {
+    let texts = session.into_iter().flat_map(|session| [&session.executive_summary, &session.final_analysis]);
+    texts.flatten().flat_map(|text| cited(text)).collect()
+}
+
+/// The steps of all events of a session, in order.
+pub(in crate::web) fn steps<'a>(events: &'a [TimelineEvent], cited: &BTreeSet<u32>, view: View) -> Vec<Step<'a>> {
+    let mut rows = Rows::new(Charset::Unicode);
+    let mut steps: Vec<Step<'a>> = Vec::with_capacity(events.len());
+    let mut open: HashMap<u32, usize> = HashMap::new();
+    for event in events {
+        let row = rows.row(event);
+        let is_cited = cited.contains(&event.session_seq);
+        let call = row.call.filter(|_| view != View::All && event.event_type == EventType::ToolResult);
+        match call.and_then(|call| open.remove(&call)).and_then(|index| steps.get_mut(index)) {
+            Some(step) => {
+                let asked = std::mem::replace(step, Step { event, row, call: None, is_cited });
+                step.call = Some(Asked { event: asked.event, row: asked.row });
+            }
+            None => {
+                if matches!(event.event_type, EventType::LlmToolCall | EventType::McpToolCall) {
+                    open.insert(event.session_seq, steps.len());
+                }
+                steps.push(Step { event, row, call: None, is_cited });
+            }
+        }
+    }
+    match view {
+        View::Steps | View::All => {}
+        View::Cited => steps.retain(|step| step.is_cited),
+        View::Errors => steps.retain(Step::is_error),
+    }
+    steps
+}

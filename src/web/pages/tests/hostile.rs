@@ -1,0 +1,116 @@
+//! Texts of models, tools, alerts and producers that try to be more than text.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::investigation::timeline::TimelineEvent;
+use crate::reports::AlertReport;
+use crate::web::pages::event;
+use crate::web::pages::list::{List, Query, System, list};
+use crate::web::pages::live::LivePage;
+use crate::web::pages::small;
+use crate::web::testing::data::{at, entry, report, story};
+use crate::web::testing::markup::check;
+
+use super::shown;
+
+/// The report and events with `text` in the place of every text from outside.
+fn everywhere(text: &str) -> (AlertReport, Vec<TimelineEvent>) {
+    let owned = || Some(text.to_owned());
+    let mut report = report();
+    (report.title, report.body, report.fingerprint, report.alert_type) = (owned(), owned(), owned(), owned());
+    report.subject = text.to_owned();
+    report.questions[0].question = owned();
+    report.questions[0].answer = owned();
+    let session = report.session.as_mut().unwrap();
+    session.executive_summary =
+        Some(format!("Cause: {text}\nEvidence: {text}\nDo next: `{text}` {text}\n{text}: {text}"));
+    session.final_analysis = owned();
+    session.citations = json!([{"start": 0, "end": 1, "sources": [{"uri": text, "title": text}]}]);
+    (session.worker, session.chain) = (text.to_owned(), text.to_owned());
+    session.stages[0].executions[0].agent = text.to_owned();
+    session.models[0].model = text.to_owned();
+    session.tool_calls[0].tool = text.to_owned();
+    let mut events = story();
+    for event in &mut events {
+        event.content = text.to_owned();
+        event.agent = event.agent.as_ref().map(|_| text.to_owned());
+        if let Value::Object(metadata) = &mut event.metadata {
+            for (key, value) in metadata.iter_mut().filter(|(key, _)| *key != "call_id") {
+                if value.is_string() || key == "tool_name" {
+                    *value = text.into();
+                }
+            }
+            metadata.insert("sources".to_owned(), json!([{"uri": text, "title": text}]));
+        }
+    }
+    (report, events)
+}
+
+fn pages(text: &str) -> Vec<String> {
+    let (report, events) = everywhere(text);
+    let mut live = LivePage::new(report.alert_id);
+    let mut line = entry("00000010", text, crate::investigation::chain::RunStatus::Failed);
+    (line.cause, line.error, line.fingerprint) = (Some(text.to_owned()), Some(text.to_owned()), Some(text.to_owned()));
+    // The head of a request is bounded, so its texts are short.
+    let asked: String = text.chars().take(200).collect();
+    let query = Query { q: asked.clone(), status: asked.clone(), since: asked.clone(), each: false };
+    let entries = [line.clone(), line.clone(), line.clone(), line];
+    let list = list(&List {
+        entries: &entries[..],
+        counts: None,
+        query: &query,
+        system: &System::default(),
+        next: Some(asked),
+        now: at(0),
+    });
+    let rows = events.iter().map(|event| live.event(event).into_string()).collect::<String>();
+    vec![
+        shown(&report, &events).whole(),
+        rows,
+        list.into_string(),
+        event::event(report.alert_id, &events[2]).into_string(),
+        small::several(text, &[]).into_string(),
+        small::fault(text, text).into_string(),
+        small::cancel(&report).into_string(),
+    ]
+}
+
+#[test]
+fn hostile_texts_stay_texts() {
+    let nested = "- ".repeat(10_000);
+    let long = "x".repeat(1_000_000);
+    for text in [
+        "<script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "![x](https://evil.example/x.png) <https://evil.example> [a](javascript:x) [b](https://evil.example)",
+        "javascript:alert(1)",
+        "evil\u{202e}txt.exe \u{1b}[31mred \u{0}\u{7}",
+        "[99999] [1](https://evil.example) [7, 8?]",
+        "<tarsy-rest></tarsy-rest></main></body>",
+        "{\"data\": {\"resultType\": \"matrix\", \"result\": [{\"metric\": {\"a\\\"><b>\": \"x\"}, \"values\": [[1, \"1\"], [2, \"NaN\"], [3, \"4\"]]}]}}",
+        &nested,
+        &long,
+    ] {
+        for page in pages(text) {
+            assert_eq!(check(&page).err(), None, "{text:.80}");
+            assert!(!page.contains("<img") && !page.contains("<script>"), "{text:.80}");
+            assert!(page.len() < 4_500_000, "{} bytes for {text:.40}", page.len());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_text_in_any_place_makes_no_element_of_its_own(text in prop_oneof![
+        any::<String>(),
+        "[<>\"'&/=a-z0-9 \\[\\]()!#*`:;\n-]{0,80}",
+        prop::collection::vec(any::<u8>(), 0..60).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+    ]) {
+        for page in pages(&text) {
+            let checked = check(&page);
+            prop_assert!(checked.is_ok(), "{checked:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Whole pages in their states.
+
+use crate::engine::ports::DeadReason;
+use crate::investigation::chain::RunStatus;
+use crate::investigation::execution::entry::StopReason;
+use crate::investigation::timeline::EventType;
+use crate::reports::{AlertReport, DispositionKind, SessionEntry, StatusCounts};
+use crate::web::assets::{ICON, SCRIPT, STYLE};
+use crate::web::pages::list::{List, Query, System, list};
+use crate::web::pages::viewer::{Theme, Viewer};
+use crate::web::ports::Unavailable;
+use crate::web::testing::data::{at, elsewhere, ended, entry, id, report, running, story};
+use crate::web::testing::markup::{check, texts};
+
+use super::{shown, shown_to};
+
+#[test]
+fn a_session_has_its_answer_before_its_steps() {
+    let whole = shown(&report(), &story()).whole();
+    assert_eq!(check(&whole).err(), None);
+    // The names of the files have hashes of their contents.
+    let files = [(STYLE.path(), "style.css"), (SCRIPT.path(), "script.js"), (ICON.path(), "icon.svg")];
+    let whole = files.iter().fold(whole, |page, (path, name)| page.replace(path, name));
+    insta::assert_snapshot!("session", whole.replace("><", ">\n<"));
+}
+
+#[test]
+fn a_session_without_an_answer_has_its_reason_and_what_to_do() {
+    let dead = AlertReport {
+        dead_reason: Some(DeadReason::UnknownChain),
+        dead_detail: Some("the header Tarsy-Chain names \"x\"".to_owned()),
+        ..elsewhere(DispositionKind::Dead)
+    };
+    let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere(DispositionKind::Joined) };
+    let states = [
+        ("running", running()),
+        ("failed", ended(RunStatus::Failed, StopReason::Error, "no provider is registered")),
+        ("timed out", ended(RunStatus::TimedOut, StopReason::Deadline, "past its deadline")),
+        ("cancelled", ended(RunStatus::Cancelled, StopReason::Cancelled, "asked for by lea")),
+        ("joined", joined),
+        ("dead letter", dead),
+        ("in the queue", elsewhere(DispositionKind::Undecided)),
+        ("ended", elsewhere(DispositionKind::Ended)),
+    ];
+    let mut said = Vec::new();
+    for (name, report) in states {
+        let events = if report.session.is_some() { &story()[..5] } else { &[] };
+        let page = shown(&report, events);
+        assert_eq!(check(&page.whole()).err(), None, "{name}");
+        let answer = page.first.split("id=\"head\"").nth(1).unwrap_or_default();
+        said.push(format!("{name}: {}", texts(answer)));
+    }
+    insta::assert_snapshot!("states", said.join("\n\n"));
+}
+
+#[test]
+fn forms_are_rendered_for_those_who_may_send_them() {
+    let allowed = Viewer { may_ask: true, may_cancel: true, ..Viewer::default() };
+    let form = "action=\"/sessions/0198b2c4-5d6e-7f80-9a1b-2c3da41c9e02/questions\"";
+    assert!(shown_to(&report(), &story(), &allowed).first.contains(form));
+    let without = shown(&report(), &story()).first;
+    assert!(!without.contains("<form class=\"ask-form\"") && without.contains("tarsy ask a41c9e02"));
+    let cancel = "/cancel\">Cancel";
+    assert!(shown_to(&running(), &story()[..5], &allowed).first.contains(cancel));
+    assert!(!shown(&running(), &story()[..5]).first.contains(cancel));
+}
+
+#[test]
+fn a_theme_is_rendered_by_the_server() {
+    let dark = Viewer { theme: Theme::Dark, path: "/queue?a=1".to_owned(), ..Viewer::default() };
+    let page = shown_to(&report(), &story(), &dark).first;
+    assert!(page.contains("<html lang=\"en\" class=\"dark\">") && page.contains("content=\"dark\""), "{page}");
+    let page = shown_to(&report(), &story(), &dark).second;
+    assert!(page.contains("/theme/light?back=%2Fqueue%3Fa%3D1"), "{page}");
+}
+
+fn listed(entries: &[SessionEntry], query: &Query, system: &System) -> String {
+    let counts = StatusCounts { running: 1, completed: 14, failed: 2, ..StatusCounts::default() };
+    let next = Some(id("00000001").to_string());
+    list(&List { entries, counts: Some(counts), query, system, next, now: at(0) }).into_string()
+}
+
+#[test]
+fn alike_sessions_are_one_row_and_running_ones_come_first() {
+    let mut entries = vec![entry("00000010", "TargetDown shop/checkout", RunStatus::Completed)];
+    for number in 0..6 {
+        let status = if number < 2 { RunStatus::Failed } else { RunStatus::Completed };
+        entries.push(entry(&format!("0000002{number}"), &format!("KubeJobFailed batch/report-{number}"), status));
+    }
+    entries.push(entry("00000030", "Running now", RunStatus::Running));
+    let system = System { waiting: Some(3), workers: 2, slots: 8, busy: 1, dead_letters: Some(1) };
+    let query = Query { since: "24h".to_owned(), ..Query::default() };
+    let page = listed(&entries, &query, &system);
+    assert_eq!(check(&page).err(), None);
+    insta::assert_snapshot!("list", page.replace("><", ">\n<"));
+    let each = listed(&entries, &Query { each: true, ..query }, &system);
+    assert_eq!((page.matches("<li class=\"sr").count(), each.matches("<li class=\"sr").count()), (3, 8));
+}
+
+#[test]
+fn an_empty_list_says_what_to_do() {
+    let system = System::default();
+    let none = texts(&listed(&[], &Query { since: "24h".to_owned(), ..Query::default() }, &system));
+    assert!(none.contains("tarsy submit") && none.contains("Show all times"), "{none}");
+    let filtered = texts(&listed(&[], &Query { q: "oom".to_owned(), ..Query::default() }, &system));
+    assert!(filtered.contains("No session matches."), "{filtered}");
+}
+
+#[test]
+fn a_part_of_the_queue_that_does_not_answer_says_so() {
+    use crate::reports::{Check, Verdict};
+    use crate::web::pages::queue::{Queue, queue};
+    let unavailable = || Unavailable("the database does not answer".to_owned());
+    let page = queue(&Queue {
+        lanes: Err(Unavailable("NATS does not answer".to_owned())),
+        workers: Vec::new(),
+        dead: Err(unavailable()),
+        checks: vec![Check::new("postgres", Verdict::Fail, "schema <b>1</b> (behind)").fix("tarsy migrate")],
+    });
+    let page = page.into_string();
+    assert_eq!(check(&page).err(), None);
+    let said = texts(&page);
+    assert!(said.contains("NATS does not answer") && said.contains("the database does not answer"), "{said}");
+    assert!(said.contains("tarsy worker"), "{said}");
+    assert!(said.contains("schema <b>1</b> (behind)") && said.contains("tarsy migrate"), "{said}");
+}
+
+#[test]
+fn an_event_by_itself_has_its_moment_and_no_time_since_a_start_that_is_unknown() {
+    use crate::web::pages::event::event;
+    let story = story();
+    let result = story.iter().find(|event| event.event_type == EventType::ToolResult).unwrap();
+    let said = texts(&event(result.session_id, result).into_string());
+    assert!(said.contains("21 Nov 14:02") && said.contains("Answered") && !said.contains("at +"), "{said}");
+}

@@ -1,0 +1,97 @@
+//! Small components that several pages share: states, severities, times, cleaned texts.
+
+use chrono::{DateTime, Utc};
+use maud::{Markup, html};
+
+use crate::investigation::alert::Severity;
+use crate::investigation::chain::RunStatus;
+use crate::investigation::readable::text::{Charset, clean, one_line};
+
+/// Browsers and servers take no longer address.
+const MAX_ADDRESS_BYTES: usize = 8 * 1024;
+
+/// A text from outside in one line of at most `most` characters.
+pub(super) fn brief(text: &str, most: usize) -> String {
+    // A line of megabytes is not read to its end.
+    let begin = text.get(..text.floor_char_boundary(most.saturating_mul(8))).unwrap_or_default();
+    let line = one_line(begin, Charset::Unicode);
+    if line.chars().count() <= most && begin.len() == text.len() {
+        return line;
+    }
+    let mut cut: String = line.chars().take(most.saturating_sub(1)).collect();
+    cut.truncate(cut.trim_end().len());
+    cut.push('…');
+    cut
+}
+
+/// A text from outside with its line breaks.
+pub(super) fn whole(text: &str) -> String {
+    clean(text, Charset::Unicode)
+}
+
+/// `✓ completed`
+pub(super) fn status(status: RunStatus) -> Markup {
+    let (class, sign, word) = match status {
+        RunStatus::Running => ("st running", "\u{a0}", "running"),
+        RunStatus::Completed => ("st completed", "✓", "completed"),
+        RunStatus::Failed => ("st failed", "✕", "failed"),
+        RunStatus::Cancelled => ("st cancelled", "–", "cancelled"),
+        RunStatus::TimedOut => ("st timed_out", "!", "timed out"),
+    };
+    html! { span class=(class) { i aria-hidden="true" { (sign) } (word) } }
+}
+
+/// A state that no session has, such as `joined`.
+pub(super) fn other_status(word: &str) -> Markup {
+    html! { span.st.other { i aria-hidden="true" { "+" } (word) } }
+}
+
+pub(super) fn severity(severity: Option<Severity>) -> Markup {
+    let (class, word) = match severity {
+        Some(Severity::Critical) => ("sev critical", "critical"),
+        Some(Severity::High) => ("sev high", "high"),
+        Some(Severity::Normal) => ("sev normal", "normal"),
+        Some(Severity::Low) => ("sev low", "low"),
+        None => return html! {},
+    };
+    html! { span class=(class) { (word) } }
+}
+
+/// In the place of a title.
+pub(super) const NO_TITLE: &str = "(no title)";
+
+/// The title of an alert: its name, then what it is about.
+pub(super) fn title(title: &str) -> Markup {
+    let title = brief(title, 400);
+    let split = title.split_once(' ').filter(|_| title != NO_TITLE);
+    let (name, about) = split.unwrap_or((title.as_str(), ""));
+    html! { b { (name) } " " span { (about.trim_start()) } }
+}
+
+/// A time for people, with the whole time for programs.
+pub(super) fn time(at: DateTime<Utc>, shown: &str) -> Markup {
+    html! { time datetime=(at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()) { (shown) } }
+}
+
+/// `22 Nov 07:53:11`
+pub(super) fn moment(at: DateTime<Utc>) -> Markup {
+    time(at, &at.format("%-d %b %H:%M:%S").to_string())
+}
+
+/// `timed out` for `timed_out`.
+pub(super) fn plain(word: &str) -> String {
+    word.replace('_', " ")
+}
+
+/// A link to another site with its host, or the address as text.
+pub(super) fn address(address: &str, name: &str) -> Markup {
+    let begin = address.get(..address.floor_char_boundary(MAX_ADDRESS_BYTES)).unwrap_or_default();
+    let line = one_line(begin, Charset::Unicode);
+    match crate::web::markdown::target(&line).filter(|_| begin.len() == address.len()) {
+        Some(target) => html! {
+            a rel="noopener noreferrer nofollow ugc" href=(target.address) { (brief(name, 300)) }
+            " " span.host { (target.host) }
+        },
+        None => html! { (brief(&line, 300)) },
+    }
+}

@@ -1,0 +1,167 @@
+//! What the web server needs from other parts. `roles/web.rs` joins them to the store and the broker; tests use fakes.
+//!
+//! Everything that these ports return is masked already. None of it is HTML: a text is escaped where it is rendered.
+//! Every call ends within seconds.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::engine::ports::WorkerStatus;
+use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::{Delta, TimelineEvent};
+use crate::reports::{AlertReport, Check, DeadAlert, IdMatch, SessionEntry, SessionPage, StatusCounts};
+
+/// A service that does not answer. The text names it, has the reason in one line, and no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unavailable(pub String);
+
+/// Reads from the database. No method writes: the role of the database may only SELECT.
+pub trait Reader: Send + Sync + 'static {
+    /// A page of sessions, newest first, at most `page.filter.limit` of them.
+    fn sessions(&self, page: SessionPage) -> impl Future<Output = Result<Vec<SessionEntry>, Unavailable>> + Send;
+
+    /// How many sessions each status has, among those that `page` without its status, limit and `before` selects.
+    fn counts(&self, page: SessionPage) -> impl Future<Output = Result<StatusCounts, Unavailable>> + Send;
+
+    /// The alert or session whose id begins or ends with `part`, of six characters or more.
+    fn find(&self, part: &str) -> impl Future<Output = Result<IdMatch, Unavailable>> + Send;
+
+    /// An alert with its session, joined alerts and questions; `None` if no worker has seen it.
+    fn report(&self, id: SessionId) -> impl Future<Output = Result<Option<AlertReport>, Unavailable>> + Send;
+
+    /// The events after number `after` (0: from the first), in order, at most `limit`. Contents are whole.
+    fn events(
+        &self,
+        id: SessionId,
+        after: u32,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<TimelineEvent>, Unavailable>> + Send;
+
+    /// The newest alerts that were given up, newest first; at most `limit`. One that was queued again or dropped since
+    /// stays listed until it is pruned.
+    fn dead_letters(&self, limit: u32) -> impl Future<Output = Result<Vec<DeadAlert>, Unavailable>> + Send;
+}
+
+/// Follows timelines on the broker.
+pub trait Timelines: Send + Sync + 'static {
+    type Session: Updates;
+    type All: Updates;
+
+    /// Every event after number `after`, each once and in order, to the end of the session; and the deltas between
+    /// them. A follower costs a consumer of the broker: `Hub` shares one among the readers of a
+    /// session.
+    ///
+    /// # Errors
+    /// When there is no connection yet.
+    fn follow(&self, id: SessionId, after: u32) -> Result<Self::Session, Unavailable>;
+
+    /// Every event of every session from now on, without deltas.
+    fn follow_all(&self) -> impl Future<Output = Result<Self::All, Unavailable>> + Send;
+
+    /// Whether the broker is connected now. While it is not, pages say "not live".
+    fn is_live(&self) -> bool;
+}
+
+/// A running follower. Dropping it ends it.
+pub trait Updates: Send + 'static {
+    /// The next update; `None` after the end event. Waits without a limit. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Option<Update>> + Send;
+}
+
+/// An update of a timeline.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Update {
+    Event(TimelineEvent),
+    /// A piece of an answer that is not part of an event yet. A lower offset than the shown length truncates the shown
+    /// text to it; the event of its iteration replaces all of it.
+    Delta(Delta),
+}
+
+/// What waits, and which workers there are.
+pub trait Queue: Send + Sync + 'static {
+    /// The queue of each priority, the highest first.
+    fn lanes(&self) -> impl Future<Output = Result<Vec<Lane>, Unavailable>> + Send;
+
+    /// The workers that sent a status within the last 15 s, by name.
+    fn workers(&self) -> Vec<WorkerStatus>;
+
+    /// The checks of `tarsy doctor` that a reader may do, some seconds old. A service that does not answer fails its
+    /// check.
+    fn checks(&self) -> impl Future<Output = Vec<Check>> + Send;
+}
+
+/// The queue of one priority.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lane {
+    /// `critical`, `high`, `normal` or `low`.
+    pub priority: &'static str,
+    /// Alerts that no worker has claimed.
+    pub waiting: u64,
+    /// Alerts that are claimed and not settled.
+    pub in_work: u64,
+    /// The age of the oldest of all these in seconds; `None` if no alert waits, or if this server may not read it.
+    #[serde(rename = "oldest_s", serialize_with = "seconds")]
+    pub oldest: Option<Duration>,
+}
+
+fn seconds<S: serde::Serializer>(age: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    age.map(|age| age.as_secs()).serialize(serializer)
+}
+
+/// Sends what people request to the workers, over the broker as the commands do.
+pub trait Requests: Send + Sync + 'static {
+    /// Queues a question about an investigation that is over.
+    fn ask(&self, question: Question) -> impl Future<Output = Result<Published, Refusal>> + Send;
+
+    /// Requests the end of a session; it comes as an event.
+    fn cancel(&self, cancel: Cancel) -> impl Future<Output = Result<(), Refusal>> + Send;
+}
+
+/// A question about an investigation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub about: SessionId,
+    pub text: String,
+    /// Who asks, as the timeline shows it.
+    pub by: String,
+}
+
+/// A request to end a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cancel {
+    pub session: SessionId,
+    /// Who asks, as the timeline shows it.
+    pub by: String,
+}
+
+/// Where a question is queued.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Published {
+    /// The session that will answer.
+    pub session_id: SessionId,
+    pub subject: String,
+    pub stream_sequence: u64,
+}
+
+/// Why a request was not sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No worker has seen the session.
+    #[error("{0}")]
+    Unknown(String),
+    /// The session is in a state in which this cannot be requested.
+    #[error("{0}")]
+    State(String),
+    /// The text is empty or too long.
+    #[error("{0}")]
+    Invalid(String),
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// All ports together.
+pub trait Backend: Reader + Timelines + Queue + Requests {}
+
+impl<T: Reader + Timelines + Queue + Requests> Backend for T {}

@@ -1,0 +1,154 @@
+//! The ports of the web server with one session, without a database and without a broker.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::data::{report, story};
+use crate::engine::mutex::lock;
+use crate::engine::ports::WorkerStatus;
+use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::TimelineEvent;
+use crate::listener::Limits;
+use crate::reports::{AlertReport, Check, DeadAlert, IdMatch, SessionEntry, SessionPage, StatusCounts, Verdict};
+use crate::web::access::{Allow, Gate, Hosts, Mode};
+use crate::web::hub::Hub;
+use crate::web::ports::{
+    Cancel, Lane, Published, Question, Queue, Reader, Refusal, Requests, Timelines, Unavailable, Update, Updates,
+};
+use crate::web::router::router;
+use crate::web::{Settings, Web};
+
+/// A session whose stored events and whose live ones the test decides.
+#[derive(Debug)]
+pub(crate) struct FakeBackend {
+    stored: Mutex<Result<Vec<TimelineEvent>, Unavailable>>,
+    live: broadcast::Sender<Update>,
+}
+
+/// A server without authentication.
+pub(crate) fn settings() -> Settings {
+    let gate = Gate { mode: Mode::Open, hosts: Hosts::default(), allow: Allow::default() };
+    Settings { gate, limits: Limits { connections: 8, per_address: 8 }, streams_per_user: 8 }
+}
+
+impl FakeBackend {
+    /// The first `count` events of [`story`] are stored.
+    pub(crate) fn with_events(count: usize) -> Arc<Self> {
+        Self::with(story().into_iter().take(count).collect())
+    }
+
+    /// These events are stored.
+    pub(crate) fn with(events: Vec<TimelineEvent>) -> Arc<Self> {
+        Arc::new(Self { stored: Mutex::new(Ok(events)), live: broadcast::channel(64).0 })
+    }
+
+    /// Stores an event and publishes it.
+    pub(crate) fn emit(&self, event: &TimelineEvent) {
+        if let Ok(stored) = lock(&self.stored).as_mut() {
+            stored.push(event.clone());
+        }
+        self.live.send(Update::Event(event.clone())).unwrap();
+    }
+
+    /// From now on the events cannot be read.
+    pub(crate) fn lose_events(&self) {
+        *lock(&self.stored) = Err(Unavailable("database unavailable: no answer".to_owned()));
+    }
+
+    /// Answers a request as the server does, without authentication.
+    pub(crate) async fn answer(self: &Arc<Self>, path: &str, headers: &[(&str, &str)]) -> Response {
+        let settings = settings();
+        let hub = Hub::new(Arc::clone(self), settings.streams_per_user, CancellationToken::new());
+        let router = router(Arc::new(Web { backend: Arc::clone(self), hub, settings }));
+        let request = Request::builder().uri(path).header("host", "localhost");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        TowerToHyperService::new(router).call(request.body(Body::empty()).unwrap()).await.unwrap()
+    }
+}
+
+impl Reader for FakeBackend {
+    async fn sessions(&self, _: SessionPage) -> Result<Vec<SessionEntry>, Unavailable> {
+        Ok(Vec::new())
+    }
+
+    async fn counts(&self, _: SessionPage) -> Result<StatusCounts, Unavailable> {
+        Ok(StatusCounts::default())
+    }
+
+    async fn find(&self, part: &str) -> Result<IdMatch, Unavailable> {
+        let id = report().alert_id;
+        Ok(if id.to_string().starts_with(part) { IdMatch::One(id) } else { IdMatch::None })
+    }
+
+    async fn report(&self, _: SessionId) -> Result<Option<AlertReport>, Unavailable> {
+        Ok(Some(report()))
+    }
+
+    async fn events(&self, _: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, Unavailable> {
+        let stored = lock(&self.stored).clone()?;
+        let limit = usize::try_from(limit).unwrap();
+        Ok(stored.into_iter().filter(|event| event.session_seq > after).take(limit).collect())
+    }
+
+    async fn dead_letters(&self, _: u32) -> Result<Vec<DeadAlert>, Unavailable> {
+        Ok(Vec::new())
+    }
+}
+
+impl Timelines for FakeBackend {
+    type Session = FakeUpdates;
+    type All = FakeUpdates;
+
+    fn follow(&self, _: SessionId, _: u32) -> Result<FakeUpdates, Unavailable> {
+        Ok(FakeUpdates(self.live.subscribe()))
+    }
+
+    async fn follow_all(&self) -> Result<FakeUpdates, Unavailable> {
+        Ok(FakeUpdates(self.live.subscribe()))
+    }
+
+    fn is_live(&self) -> bool {
+        true
+    }
+}
+
+/// What [`FakeBackend::emit`] publishes.
+#[derive(Debug)]
+pub(crate) struct FakeUpdates(broadcast::Receiver<Update>);
+
+impl Updates for FakeUpdates {
+    async fn next(&mut self) -> Option<Update> {
+        self.0.recv().await.ok()
+    }
+}
+
+impl Queue for FakeBackend {
+    async fn lanes(&self) -> Result<Vec<Lane>, Unavailable> {
+        Ok(Vec::new())
+    }
+
+    fn workers(&self) -> Vec<WorkerStatus> {
+        Vec::new()
+    }
+
+    async fn checks(&self) -> Vec<Check> {
+        vec![Check::new("postgres", Verdict::Fail, "schema <b>0001</b> (behind)").fix("tarsy migrate")]
+    }
+}
+
+impl Requests for FakeBackend {
+    async fn ask(&self, _: Question) -> Result<Published, Refusal> {
+        Err(Refusal::State("not here".to_owned()))
+    }
+
+    async fn cancel(&self, _: Cancel) -> Result<(), Refusal> {
+        Err(Refusal::State("not here".to_owned()))
+    }
+}

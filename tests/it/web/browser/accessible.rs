@@ -1,0 +1,102 @@
+//! The rules of axe-core (WCAG 2.2 AA and best practice) on every page in every state, with every part opened, in every
+//! width and theme.
+
+use serde_json::{Value, json};
+
+use super::OVERFLOW;
+use super::driver::Browser;
+use super::states::States;
+use crate::web::Web;
+
+/// A change of theme changes colours alone.
+const RULES: &str = "axe.run(ONLY).then((found) => found.violations.map((rule) => rule.id + ': ' + rule.nodes.map((node) => \
+                     node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? node.all[0]?.message ?? '')).slice(0, 3).join(' | ')))";
+const EACH_RULE: &str = "{ resultTypes: ['violations'] }";
+const COLOURS: &str =
+    "{ resultTypes: ['violations'], runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } }";
+
+const TOKEN: &str = "s3cret-of-the-web";
+const SECRET: &str = "s3cret-of-the-proxy";
+
+/// A server for each mode that shows other parts.
+struct Servers {
+    forms: Web,
+    login: Web,
+}
+
+impl Servers {
+    async fn start(states: &States) -> Self {
+        let start = async |name: &str, section: &str, env: (&str, &str)| {
+            let file = states.system.file(name);
+            std::fs::write(&file, format!("web: {section}\n")).unwrap();
+            Web::start(&states.system, &[("TARSY_CONFIG", file.to_str().unwrap()), env]).await
+        };
+        let forms = "{auth: proxy, allow: {ask: ['*'], cancel: ['*']}}";
+        Self {
+            forms: start("forms.yaml", forms, ("TARSY_WEB_PROXY_SECRET", SECRET)).await,
+            login: start("login.yaml", "{}", ("TARSY_WEB_TOKEN", TOKEN)).await,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_page_in_any_state_breaks_a_rule_of_axe() {
+    let Some(axe) = std::env::var("TARSY_TEST_AXE").ok().filter(|file| !file.is_empty()) else { return };
+    let Some(mut browser) = Browser::start().await else { return };
+    let axe = std::fs::read_to_string(axe).unwrap();
+    let states = States::make().await;
+    let servers = Servers::start(&states).await;
+    let base = format!("http://{}", servers.forms.address);
+    let session = states.session;
+    let path_of = |state: &str| states.pages.iter().find(|(name, _)| *name == state).unwrap().1.clone();
+    let mut pages: Vec<(&str, String)> =
+        states.pages.iter().map(|(name, path)| (*name, format!("{base}{path}"))).collect();
+    for (name, path) in [
+        ("list", "/?since=".to_owned()),
+        ("empty list", "/?q=nothing-like-this".to_owned()),
+        ("queue", "/queue".to_owned()),
+        ("every event", format!("/sessions/{session}?view=all")),
+        ("one event", format!("/sessions/{session}/events/6")),
+        ("cancel", path_of("running") + "/cancel"),
+        ("keys", "/keys".to_owned()),
+        ("fault", "/nothing".to_owned()),
+    ] {
+        pages.push((name, format!("{base}{path}")));
+    }
+    pages.push(("login", format!("http://{}/login", servers.login.address)));
+    browser
+        .headers(json!({"X-Tarsy-Proxy-Secret": SECRET, "X-Forwarded-User": "lea", "X-Forwarded-Groups": "sre"}))
+        .await;
+    let mut found = Vec::new();
+    for (name, url) in &pages {
+        found.extend(violations(&mut browser, &axe, url).await.into_iter().map(|rule| format!("{name} {rule}")));
+    }
+    assert_eq!(found, Vec::<String>::new());
+    assert_eq!(
+        browser.problems().into_iter().filter(|report| !report.contains("/nothing")).collect::<Vec<_>>(),
+        Vec::<String>::new()
+    );
+}
+
+/// What is wrong with a page in each width and theme, all of its parts opened.
+async fn violations(browser: &mut Browser, axe: &str, url: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    browser.looks(390, "light").await;
+    browser.open(url).await;
+    browser.eval("document.querySelectorAll('details').forEach((details) => { details.open = true; }); 0").await;
+    browser.call("Runtime.evaluate", json!({"expression": axe})).await;
+    for (width, theme, rules) in
+        [(390, "light", EACH_RULE), (390, "dark", COLOURS), (1280, "dark", COLOURS), (1280, "light", EACH_RULE)]
+    {
+        browser.looks(width, theme).await;
+        let rules: Vec<Value> = serde_json::from_value(browser.eval(&RULES.replace("ONLY", rules)).await).unwrap();
+        found.extend(rules.into_iter().map(|rule| format!("{width} {theme}: {rule}")));
+    }
+    for width in [320, 390, 820, 1280, 1920] {
+        browser.looks(width, "light").await;
+        if browser.eval(OVERFLOW).await != 0 {
+            found.push(format!("{width}: it scrolls sideways"));
+        }
+    }
+    found
+}

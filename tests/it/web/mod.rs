@@ -1,0 +1,13 @@
+//! `tarsy web` as a process, on a real broker and a real database.
+
+mod api;
+mod browser;
+mod client;
+mod list;
+mod load;
+mod names;
+mod outages;
+mod rights;
+mod streams;
+
+pub(crate) use self::client::{Sse, Web};
