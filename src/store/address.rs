@@ -42,6 +42,12 @@ pub(super) fn names_several_servers(address: &str) -> bool {
     }
 }
 
+/// Whether the address, or a variable that libpq reads, asks for a session that may write.
+pub(super) fn wants_read_write(address: &str) -> bool {
+    let own = Form::of(address).value("target_session_attrs");
+    own.or_else(|| std::env::var("PGTARGETSESSIONATTRS").ok()).is_some_and(|wanted| wanted == "read-write")
+}
+
 /// Whether the address lists several servers of which the one that takes writes is wanted.
 pub(super) fn chooses_among_servers(address: &str) -> bool {
     let wanted = Form::of(address).value("target_session_attrs");

@@ -44,6 +44,9 @@ pub struct ConnectOptions {
     /// Accepts a read-only server, unless the address lists several servers. When `false`, libpq refuses a read-only
     /// server (`target_session_attrs=read-write`), unless the address sets another value.
     pub may_be_read_only: bool,
+    /// Every transaction is read-only, whatever rights the role has. Among several servers, or where the address asks
+    /// for `read-write`, libpq takes the primary: for a connection that only reads, it knows no writable server.
+    pub only_reads: bool,
 }
 
 /// The files of a connection. They are read for each connection, so that a renewed password is used without a restart.
@@ -87,6 +90,7 @@ impl ConnectOptions {
             connect_timeout: Duration::from_secs(5),
             retry_for: Duration::from_secs(20),
             may_be_read_only: false,
+            only_reads: false,
         }
     }
 
@@ -112,10 +116,7 @@ impl ConnectOptions {
             ("keepalives_count", "3".to_owned()),
             ("application_name", self.application_name.clone()),
         ];
-        let needs_primary = !self.may_be_read_only || address::names_several_servers(&url);
-        if needs_primary && !address::may_set_session_attributes(&url) {
-            parameters.push(("target_session_attrs", "read-write".to_owned()));
-        }
+        parameters.extend(self.wanted_server(&url).map(|wanted| ("target_session_attrs", wanted.to_owned())));
         if let Some(ca) = &self.secrets.ca {
             parameters.push(("sslrootcert", ca.display().to_string()));
             if !address::may_set_tls_mode(&url) {
@@ -126,11 +127,23 @@ impl ConnectOptions {
             parameters.push(("password", password.read()?));
         }
         let settings = format!(
-            "-c statement_timeout={statement} -c lock_timeout={} -c idle_in_transaction_session_timeout={statement}",
+            "-c statement_timeout={statement} -c lock_timeout={} -c idle_in_transaction_session_timeout={statement}{}",
             self.lock_timeout.as_millis(),
+            if self.only_reads { " -c default_transaction_read_only=on" } else { "" },
             statement = self.statement_timeout.as_millis(),
         );
         Ok(address::with(&url, &parameters, &settings))
+    }
+
+    /// The value of `target_session_attrs`, if it is not left to the address.
+    fn wanted_server(&self, url: &str) -> Option<&'static str> {
+        let wanted = if self.only_reads { "primary" } else { "read-write" };
+        if address::may_set_session_attributes(url) {
+            // libpq refuses a session that is read-only by default.
+            return (self.only_reads && address::wants_read_write(url)).then_some(wanted);
+        }
+        let needs_primary = !self.may_be_read_only || address::names_several_servers(url);
+        needs_primary.then_some(wanted)
     }
 
     /// Runs `work` on a connection of its own, outside the pools.
@@ -278,6 +291,27 @@ mod tests {
             words.starts_with("host=h dbname=db connect_timeout='5' ") && words.contains(" options='-c "),
             "{words}"
         );
+    }
+
+    #[test]
+    fn a_connection_that_only_reads_is_read_only_and_looks_for_no_writable_session() {
+        let made = |url: &str| {
+            let options = ConnectOptions { may_be_read_only: true, only_reads: true, ..ConnectOptions::new(url) };
+            options.connection_string().unwrap()
+        };
+        let read_only = "%20-c%20default_transaction_read_only%3Don";
+        let timeouts = TIMEOUTS.join("&");
+        assert_eq!(made("postgres://h/db"), format!("postgres://h/db?{timeouts}&{OPTIONS}{read_only}"));
+        let of_two = timeouts.replace("connect_timeout=5", "connect_timeout=2");
+        let primary = "target_session_attrs=primary";
+        assert_eq!(made("postgres://h,i/db"), format!("postgres://h,i/db?{of_two}&{primary}&{OPTIONS}{read_only}"));
+        let url = "postgres://h,i/db?target_session_attrs=read-write";
+        assert_eq!(made(url), format!("{url}&{of_two}&{primary}&{OPTIONS}{read_only}"));
+        let url = "postgres://h,i/db?target_session_attrs=prefer-standby";
+        assert_eq!(made(url), format!("{url}&{of_two}&{OPTIONS}{read_only}"));
+        // A setting of the address comes first, and the last one counts.
+        let own = made("postgres://h/db?options=-c%20default_transaction_read_only%3Doff");
+        assert!(own.ends_with(read_only), "{own}");
     }
 
     #[test]

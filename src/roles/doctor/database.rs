@@ -4,26 +4,30 @@ use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
 use crate::roles::connect::Addresses;
-use crate::store::{DatabaseReport, Error, Schema, diagnose};
+use crate::store::{ConnectOptions, DatabaseReport, Error, Schema, diagnose};
 
 /// A larger difference of the clocks makes times hard to compare. Leases use the database's clock only.
 const MAX_SKEW_MS: u64 = 2_000;
 
 pub(super) async fn check(addresses: Arc<Addresses>) -> Checked {
-    let found = examined(&addresses).await?;
+    let found = examined(options(&addresses)?).await?;
     Ok(vec![described(&found)])
 }
 
 /// As [`check`], for a process that only reads: a standby serves it, and it needs no right of a worker.
 pub(super) async fn check_of_reader(addresses: Arc<Addresses>) -> Checked {
-    let found = examined(&addresses).await?;
+    let options = ConnectOptions { only_reads: true, ..options(&addresses)? };
+    let found = examined(options).await?;
     Ok(vec![described(&DatabaseReport { lacks: None, is_read_only: false, ..found })])
 }
 
-async fn examined(addresses: &Addresses) -> Result<DatabaseReport, Check> {
-    let failed = |detail: String| Check::new("postgres", Verdict::Fail, detail);
-    let options = addresses.database_for_command("doctor").map_err(|error| failed(error.to_string()))?;
-    diagnose(&options).await.map_err(|error| self::failed(&error))
+fn options(addresses: &Addresses) -> Result<ConnectOptions, Check> {
+    let failed = |error: anyhow::Error| Check::new("postgres", Verdict::Fail, error.to_string());
+    addresses.database_for_command("doctor").map_err(failed)
+}
+
+async fn examined(options: ConnectOptions) -> Result<DatabaseReport, Check> {
+    diagnose(&options).await.map_err(|error| failed(&error))
 }
 
 fn described(found: &DatabaseReport) -> Check {

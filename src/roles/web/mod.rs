@@ -97,6 +97,7 @@ fn database(addresses: &Addresses) -> anyhow::Result<ConnectOptions> {
         connect_timeout: CONNECT_TIMEOUT,
         retry_for: Duration::ZERO,
         may_be_read_only: true,
+        only_reads: true,
         ..addresses.database("tarsy web")?
     })
 }

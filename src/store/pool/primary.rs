@@ -35,10 +35,13 @@ struct PrimaryRow {
     timeline: Option<i32>,
 }
 
-/// The conditions keep the functions from being called on a standby, where they fail.
+/// The conditions keep the functions from being called on a standby, where they fail. A session that is read-only only
+/// because its client asked for it says nothing about the server.
 const LOOK: &str = "SELECT s.system_identifier AS system, CASE WHEN takes_writes THEN \
                       ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer END AS timeline \
-                    FROM (SELECT NOT (pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean) \
+                    FROM (SELECT NOT (pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AND NOT \
+                                      EXISTS (SELECT FROM pg_settings WHERE name = 'default_transaction_read_only' \
+                                              AND source = 'client')) \
                                  AS takes_writes) t, pg_control_system() s";
 
 impl Primary {

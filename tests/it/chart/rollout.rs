@@ -146,6 +146,16 @@ fn the_notes_add_up_how_long_a_drain_may_take() {
 }
 
 #[test]
+fn the_notes_warn_of_a_web_server_with_the_database_role_of_the_workers() {
+    let Some(helm) = Helm::find() else { return };
+    let warning = "WARNING: the web server has the database address of the workers";
+    let own = helm.release(Case::with("web", &json!({})));
+    assert!(!own.notes.contains(warning), "{}", own.notes);
+    let shared = helm.release(Case::with("web", &json!({"web": {"databaseUrlSecret": {"name": ""}}})));
+    assert!(shared.notes.contains(warning) && shared.notes.contains("tarsy_reader"), "{}", shared.notes);
+}
+
+#[test]
 fn policies_let_each_role_reach_only_what_it_needs() {
     let Some(helm) = Helm::find() else { return };
     let policy = json!({"networkPolicy": {"workerEgress": [], "notificationPorts": []}});

@@ -9,5 +9,6 @@ mod names;
 mod outages;
 mod rights;
 mod streams;
+mod read_only;
 
 pub(crate) use self::client::{Sse, Web};

@@ -2,6 +2,7 @@
 
 use super::{CALLED, Pair, arrivals};
 use crate::support::wait::eventually;
+use crate::web::Web;
 
 const SESSIONS: usize = 4;
 /// Everything that a worker writes: the rows of sessions, and those of its probes.
@@ -57,4 +58,24 @@ async fn workers_leave_a_primary_that_runs_on_when_its_standby_is_promoted() {
     let old = pair.on(&pair.primary);
     assert_eq!(old.number(left), SESSIONS as i64, "nothing is written to the old primary");
     pair.assert_calls_sent_once(SESSIONS);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_web_server_that_only_reads_leaves_a_superseded_primary() {
+    let Some(mut pair) = Pair::start(SESSIONS, &[CALLED]).await else { return };
+    let web = Web::start(&pair.system, &[("DATABASE_URL", &pair.address)]).await;
+    let _worker = pair.worker("w1").await;
+    pair.publish_many(0..SESSIONS).await;
+    let called = arrivals(&mut pair.system, SESSIONS).await;
+    assert_eq!(web.json("/sessions").await["counts"]["running"], SESSIONS);
+    pair.standby.has_everything(&pair.primary).await;
+    pair.standby.promote();
+    for call in called {
+        call.open().await;
+    }
+    // The old primary runs on, and shows all of them as running for ever.
+    eventually("the web server reads from the promoted server", async || {
+        web.json("/sessions").await["counts"]["completed"] == SESSIONS
+    })
+    .await;
 }
