@@ -95,7 +95,10 @@ async fn listed<B: Backend>(web: Shared<B>, access: &Access, part: &str, headers
                 return Err(unseen(id));
             }
             let last_seq = events.last().map_or(after, |event| event.session_seq);
-            let ended = events.last().is_some_and(|event| event.event_type.is_end());
+            let ended = match events.last() {
+                Some(event) => event.event_type.is_end(),
+                None => sse::has_ended(&web, id, after).await,
+            };
             Ok(json::response(OK, &Events { events, last_seq, ended }))
         }
     }

@@ -2,6 +2,7 @@
 
 use axum::Extension;
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -22,14 +23,15 @@ pub(super) async fn ask<B: Backend>(
     State(web): State<Shared<B>>,
     Extension(access): Extension<Access>,
     Path(part): Path<String>,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    answered(asked(&web, access, &part, &body).await)
+    answered(asked(&web, access, &part, body).await)
 }
 
-async fn asked<B: Backend>(web: &Shared<B>, access: Access, part: &str, body: &[u8]) -> Answer {
+async fn asked<B: Backend>(web: &Shared<B>, access: Access, part: &str, body: Result<Bytes, BytesRejection>) -> Answer {
     let by = access.user.filter(|_| access.may_ask).ok_or_else(nothing)?;
-    let asked: Asked = serde_json::from_slice(body)
+    let body = body.map_err(|rejection| Fault::Invalid(rejection.body_text()))?;
+    let asked: Asked = serde_json::from_slice(&body)
         .map_err(|_| Fault::Invalid("accepted: {\"question\": \"the text\"} as JSON".to_owned()))?;
     let about = find(web, part).await?;
     let published = web.backend.ask(Question { about, text: asked.question, by }).await?;

@@ -3,12 +3,15 @@
 mod api;
 mod browser;
 mod client;
+mod described;
+mod forms;
 mod list;
 mod load;
 mod names;
 mod outages;
 mod rights;
 mod streams;
+mod routes;
 mod read_only;
 
 pub(crate) use self::client::{Sse, Web};

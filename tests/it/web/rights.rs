@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Web;
+use super::routes::{Client, Row, rows};
 use crate::interfaces::commands::run_with;
 use crate::support::http::Answer;
 use crate::support::system::TestSystem;
@@ -35,6 +36,8 @@ fn assert_headers(answer: &Answer, what: &str) {
 struct Modes {
     system: TestSystem,
     session: String,
+    /// The path of a file that every page loads.
+    asset: String,
 }
 
 impl Modes {
@@ -43,7 +46,9 @@ impl Modes {
         let (_worker, _) = system.worker("w1").await;
         let session = system.publish().await;
         system.follow(session).await.finish().await;
-        Self { system, session: session.to_string() }
+        let page = Web::start(&system, &[]).await.get("/").await.body;
+        let asset = page.split('"').find(|part| part.starts_with("/assets/")).expect("a file").to_owned();
+        Self { system, session: session.to_string(), asset }
     }
 
     async fn web(&self, section: &str, env: &[(&str, &str)]) -> Web {
@@ -53,44 +58,35 @@ impl Modes {
         Web::start(&self.system, &[env, &[("TARSY_CONFIG", config.as_str())]].concat()).await
     }
 
-    /// Every route with its method.
-    fn routes(&self) -> Vec<(&'static str, String)> {
-        let session = &self.session;
-        let get = |path: String| ("GET", path);
-        vec![
-            get("/".to_owned()),
-            get("/api/v1/sessions".to_owned()),
-            get(format!("/api/v1/sessions/{session}")),
-            get(format!("/api/v1/sessions/{session}/events")),
-            get(format!("/api/v1/sessions/{session}/events/1")),
-            get("/api/v1/queue".to_owned()),
-            get("/api/v1/dead-letters".to_owned()),
-            get("/api/v1/openapi.json".to_owned()),
-            ("POST", format!("/api/v1/sessions/{session}/questions")),
-            ("POST", format!("/api/v1/sessions/{session}/cancel")),
-            get("/nothing".to_owned()),
-            get("/api/v1/nothing".to_owned()),
-            ("POST", "/api/v1/sessions".to_owned()),
-        ]
+    /// A row for each route, with a file that the pages load.
+    fn rows(&self) -> Vec<Row> {
+        rows(&self.session, &self.asset)
     }
 }
 
-/// The statuses of all routes for a client.
-async fn statuses(modes: &Modes, web: &Web, headers: &[(&str, &str)]) -> Vec<u16> {
+/// A method with the route or, without one, the path.
+fn label(row: &Row) -> String {
+    format!("{} {}", row.method, if row.route.is_empty() { &row.path } else { row.route })
+}
+
+/// The statuses of all routes.
+async fn statuses(modes: &Modes, web: &Web, headers: &[(&str, &str)]) -> Vec<(String, u16)> {
     let mut statuses = Vec::new();
-    for (method, path) in modes.routes() {
-        let answer = match method {
-            "POST" => web.post(&path, headers, r#"{"question": "Why?"}"#).await,
-            method => web.ask(method, &path, headers).await,
-        };
-        assert_headers(&answer, &path);
-        if path.starts_with("/api/v1") && answer.status >= 400 {
-            let error = answer.json()["error"].as_str().unwrap_or_default().to_owned();
-            assert!(!error.is_empty() && !error.contains("s3cret"), "{answer:?}");
+    for row in modes.rows() {
+        let answer = row.send(web, headers).await;
+        assert_headers(&answer, &row.path);
+        assert!(answer.status < 400 || !answer.body.contains("s3cret"), "{row:?}: {answer:?}");
+        if row.is_of_api() && answer.status >= 400 {
+            assert!(!answer.json()["error"].as_str().unwrap_or_default().is_empty(), "{row:?}: {answer:?}");
         }
-        statuses.push(answer.status);
+        statuses.push((label(&row), answer.status));
     }
     statuses
+}
+
+async fn assert_rights(modes: &Modes, web: &Web, headers: &[(&str, &str)], client: Client) {
+    let expected: Vec<_> = modes.rows().iter().map(|row| (label(row), row.expected(client))).collect();
+    assert_eq!(statuses(modes, web, headers).await, expected, "{headers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,45 +97,40 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
     let bearer = ("authorization", bearer.as_str());
     let (secret, user) = (("x-tarsy-proxy-secret", SECRET), ("x-forwarded-email", "ada@example.com"));
     let sre = ("x-forwarded-groups", "dev,sre");
-    let reads: [u16; 8] = [200; 8];
-    let [not_found, not_allowed] = [404, 405];
-    // Reads, question, cancel, unknown page, unknown route, wrong method.
-    let row = |reads: &[u16], rest: [u16; 5]| [reads, &rest].concat();
-    let only_reads = row(&reads, [not_found, not_found, not_found, not_found, not_allowed]);
-    let refused = |page: u16| [&[page], &[401; 9][..], &[page, 401, 401]].concat();
+    let reader = Client { unknown: None, may_ask: false, may_cancel: false, has_login: false };
 
     let open = modes.web("{allow: {ask: ['*'], cancel: ['*']}}", &[]).await;
-    assert_eq!(statuses(&modes, &open, &[own]).await, only_reads, "no one is known, so no one may do more");
-    assert_eq!(statuses(&modes, &open, &[own, secret, user, sre, bearer]).await, only_reads, "headers are not trusted");
+    // No one is known, so no one may do more than read; and the headers are not trusted.
+    assert_rights(&modes, &open, &[own], reader).await;
+    assert_rights(&modes, &open, &[own, secret, user, sre, bearer], reader).await;
 
     let token = modes.web("{}", &[("TARSY_WEB_TOKEN", TOKEN)]).await;
-    assert_eq!(statuses(&modes, &token, &[own]).await, refused(303));
-    assert_eq!(statuses(&modes, &token, &[own, ("authorization", "Bearer s3cret")]).await, refused(303));
-    assert_eq!(statuses(&modes, &token, &[own, secret, user, sre]).await, refused(303));
-    assert_eq!(statuses(&modes, &token, &[bearer]).await, only_reads);
+    let known = Client { has_login: true, ..reader };
+    let unknown = Client { unknown: Some(303), ..known };
+    assert_rights(&modes, &token, &[own], unknown).await;
+    assert_rights(&modes, &token, &[own, ("authorization", "Bearer s3cret")], unknown).await;
+    assert_rights(&modes, &token, &[own, secret, user, sre], unknown).await;
+    assert_rights(&modes, &token, &[bearer], known).await;
 
     let allowed = modes.web("{allow: {ask: ['*']}}", &[("TARSY_WEB_TOKEN", TOKEN)]).await;
-    let may_ask = row(&reads, [202, not_found, not_found, not_found, not_allowed]);
-    assert_eq!(statuses(&modes, &allowed, &[bearer]).await, may_ask);
+    assert_rights(&modes, &allowed, &[bearer], Client { may_ask: true, ..known }).await;
 
     let section = "{auth: proxy, allow: {ask: ['*'], cancel: [sre]}}";
     let proxy = modes.web(section, &[("TARSY_WEB_PROXY_SECRET", SECRET)]).await;
-    assert_eq!(statuses(&modes, &proxy, &[own]).await, refused(401));
-    assert_eq!(statuses(&modes, &proxy, &[own, user, sre]).await, refused(401), "without the secret");
-    assert_eq!(statuses(&modes, &proxy, &[own, secret, sre]).await, refused(401), "without a user");
-    assert_eq!(statuses(&modes, &proxy, &[own, bearer]).await, refused(401));
-    assert_eq!(statuses(&modes, &proxy, &[own, secret, user]).await, may_ask);
-    // The session has ended, so it is in the wrong state for a cancel request.
-    let may_cancel = row(&reads, [202, 409, not_found, not_found, not_allowed]);
-    assert_eq!(statuses(&modes, &proxy, &[own, secret, user, sre]).await, may_cancel);
-    let doubled = [own, secret, user, ("x-forwarded-email", "eve@example.com")];
-    assert_eq!(statuses(&modes, &proxy, &doubled).await, refused(401), "two users");
+    let unknown = Client { unknown: Some(401), ..reader };
+    let doubled = ("x-forwarded-email", "eve@example.com");
+    for headers in [&[own][..], &[own, user, sre], &[own, secret, sre], &[own, bearer], &[own, secret, user, doubled]] {
+        assert_rights(&modes, &proxy, headers, unknown).await;
+    }
+    let may_ask = Client { may_ask: true, ..reader };
+    assert_rights(&modes, &proxy, &[own, secret, user], may_ask).await;
+    assert_rights(&modes, &proxy, &[own, secret, user, sre], Client { may_cancel: true, ..may_ask }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_host_and_another_site_are_refused_on_every_route() {
     let modes = Modes::start().await;
-    let section = "{public_url: 'https://tarsy.example.com', hosts: [tarsy-web], allow: {ask: ['*']}}";
+    let section = "{public_url: 'https://tarsy.example.com', hosts: [tarsy-web], allow: {ask: ['*'], cancel: ['*']}}";
     let web = modes.web(section, &[("TARSY_WEB_TOKEN", TOKEN)]).await;
     let bearer = format!("Bearer {TOKEN}");
     let bearer = ("authorization", bearer.as_str());
@@ -147,22 +138,26 @@ async fn another_host_and_another_site_are_refused_on_every_route() {
         ["evil.example", "evil.example:8476", "10.1.2.3", "tarsy.example.com.evil.example", "", "localhost@evil"]
     {
         let statuses = statuses(&modes, &web, &[bearer, ("host", host)]).await;
-        assert!(statuses.iter().all(|status| [421, 400].contains(status)), "{host}: {statuses:?}");
+        assert!(statuses.iter().all(|(_, status)| [421, 400].contains(status)), "{host}: {statuses:?}");
     }
     for host in ["tarsy.example.com", "localhost:1", "[::1]", "tarsy-web:8476"] {
-        assert_eq!(statuses(&modes, &web, &[bearer, ("host", host)]).await[1], 200, "{host}");
+        assert_eq!(web.ask("GET", "/api/v1/sessions", &[bearer, ("host", host)]).await.status, 200, "{host}");
     }
-    let path = format!("/api/v1/sessions/{}/questions", modes.session);
-    for (headers, status) in [
-        (vec![bearer, ("origin", "https://evil.example")], 403),
-        (vec![bearer, ("origin", "null")], 403),
-        (vec![bearer, ("sec-fetch-site", "cross-site")], 403),
-        (vec![bearer, ("sec-fetch-site", "same-site"), ("origin", "https://tarsy.example.com")], 403),
-        (vec![bearer, ("sec-fetch-site", "same-origin"), ("origin", "https://tarsy.example.com")], 202),
+    for headers in [
+        &[bearer, ("origin", "https://evil.example")][..],
+        &[bearer, ("origin", "null")],
+        &[bearer, ("sec-fetch-site", "cross-site")],
+        &[bearer, ("sec-fetch-site", "same-site"), ("origin", "https://tarsy.example.com")],
     ] {
-        let answer = web.post(&path, &headers, r#"{"question": "Why?"}"#).await;
-        assert_eq!(answer.status, status, "{headers:?}: {answer:?}");
+        for row in modes.rows().iter().filter(|row| row.method == "POST") {
+            let answer = row.send(&web, headers).await;
+            assert_headers(&answer, &row.path);
+            assert_eq!(answer.status, 403, "{row:?} {headers:?}: {answer:?}");
+        }
     }
+    let own = [bearer, ("sec-fetch-site", "same-origin"), ("origin", "https://tarsy.example.com")];
+    let client = Client { unknown: None, may_ask: true, may_cancel: true, has_login: true };
+    assert_rights(&modes, &web, &own, client).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
