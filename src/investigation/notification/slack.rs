@@ -1,8 +1,9 @@
 //! A message of Slack: one section of `mrkdwn`, and the metadata by which the message can be found again.
 //!
-//! In `mrkdwn` only `&`, `<` and `>` begin markup, so a mention such as `<!channel>` in a value is text once they are
-//! escaped. `verbatim` keeps Slack from turning addresses and names in the text into links.
-//! Source: <https://docs.slack.dev/messaging/formatting-message-text>.
+//! In `mrkdwn` a mention or a link is written between `<` and `>`, so it is text in a value once these and `&` are
+//! escaped. `verbatim` keeps Slack from turning addresses and names in the text into links. The marks `*`, `_`, `~`, the
+//! back quote, and `>` at the beginning of a line format a text and cannot be escaped: a value gets a character that
+//! looks like each. Source: <https://docs.slack.dev/messaging/formatting-message-text>.
 
 use serde_json::{Value, json};
 
@@ -41,7 +42,11 @@ pub fn post(notification: &Notification, channel: &str, thread: Option<&str>) ->
 fn text(notification: &Notification) -> String {
     let values = Values::of_notification(notification);
     let filled = match &notification.template {
-        Some(template) => template.filled(&values, escaped),
+        // The link stands between `<` and `>`, where no mark formats.
+        Some(template) => template.filled(&values, |value| match value {
+            link if link == values.link => with_entities(link),
+            value => escaped(value),
+        }),
         None => usual(&values),
     };
     let remark = if notification.may_repeat { format!("\n_{MAY_REPEAT}_") } else { String::new() };
@@ -53,24 +58,50 @@ fn usual(values: &Values) -> String {
     let link = if values.link.is_empty() {
         String::new()
     } else {
-        format!("\n<{}|Open the investigation>", escaped(&values.link))
+        format!("\n<{}|Open the investigation>", with_entities(&values.link))
     };
     format!("*{}*\n{}{cause}{link}", bold(&values.title), escaped(&values.facts()))
 }
 
-/// A value within asterisks: one of its own would end the bold text.
+/// A value within asterisks: one of its own would end the bold text, even within a word.
 fn bold(value: &str) -> String {
     escaped(&value.replace('*', "∗"))
 }
 
 /// A value without a meaning in `mrkdwn`.
 fn escaped(value: &str) -> String {
+    with_entities(&without_marks(value))
+}
+
+fn with_entities(value: &str) -> String {
     value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The value with look-alikes of the marks that would format it. A mark between two letters or digits formats nothing,
+/// so `memory_bytes` can be copied as it is.
+fn without_marks(value: &str) -> String {
+    let mut plain = String::with_capacity(value.len());
+    let (mut before, mut rest) = (None, value.chars().peekable());
+    while let Some(character) = rest.next() {
+        let is_in_word =
+            before.is_some_and(char::is_alphanumeric) && rest.peek().is_some_and(|next| next.is_alphanumeric());
+        plain.push(match character {
+            '`' => 'ˋ',
+            '>' if before.is_none() => '›',
+            '*' if !is_in_word => '∗',
+            '_' if !is_in_word => 'ˍ',
+            '~' if !is_in_word => '∼',
+            other => other,
+        });
+        before = Some(character);
+    }
+    plain
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::notification::summary::Summary;
     use crate::investigation::notification::template::Template;
     use crate::investigation::notification::tests::{hostile, notification};
 
@@ -98,6 +129,33 @@ mod tests {
         let template = Some(Template::parse("<!here> {title}").unwrap());
         let body = message(&Notification { template, ..hostile() });
         assert_eq!(shown(&body).matches('<').count(), 1, "only the template's own: {body}");
+    }
+
+    #[test]
+    fn a_value_has_no_mark_that_formats_it_and_names_stay_as_they_are() {
+        for (value, expected) in [
+            ("_x_ ~y~ `z` *w*", "ˍxˍ ∼y∼ ˋzˋ ∗w∗"),
+            ("container_memory_bytes of a*b, ~/.profile", "container_memory_bytes of a*b, ∼/.profile"),
+            ("> quoted, 5 > 4", "› quoted, 5 &gt; 4"),
+            ("```rm -rf``` (_all_)", "ˋˋˋrm -rfˋˋˋ (ˍallˍ)"),
+            ("a__b _", "aˍˍb ˍ"),
+        ] {
+            assert_eq!(escaped(value), expected);
+        }
+        let cause = Some("Cause: `kubectl` shows _all_ of ~it~ and *more*".to_owned());
+        let url = Some("https://tarsy.example.com/~ops/_x_/sessions/1".to_owned());
+        let title = "`down` a*b_c _d_".to_owned();
+        let summary = Summary { title, analysis: cause, ..notification().summary };
+        let marked = Notification { summary, url: url.clone(), ..notification() };
+        let link = url.unwrap();
+        let expected = format!(
+            "*ˋdownˋ a∗b_c ˍdˍ*\ncritical, completed after 6.1 s\nˋkubectlˋ shows ˍallˍ of ∼it∼ and ∗more∗\n\
+             <{link}|Open the investigation>"
+        );
+        assert_eq!(shown(&message(&marked)), expected);
+        let template = Some(Template::parse("_{title}_ <{link}|open>").unwrap());
+        let body = message(&Notification { template, ..marked });
+        assert_eq!(shown(&body), format!("_ˋdownˋ a*b_c ˍdˍ_ <{link}|open>"), "the template keeps its own marks");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The API of Slack: a thread for each session, a token that is refused, and the search for a message in doubt.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -84,4 +85,28 @@ async fn a_message_whose_answer_got_lost_is_found_and_not_sent_again() {
     assert_eq!(threads, [json!(null), json!("1700.1")], "one first message, and a reply to it");
     let search = endpoint.requests().into_iter().find(|request| request.path.starts_with("/conversations.history"));
     assert!(search.unwrap().path.contains("include_all_metadata=true"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_of_the_api_is_waited_for_and_leaves_no_doubt() {
+    let count = AtomicUsize::new(0);
+    let endpoint = Endpoint::start(move |request| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => Reply::of(429).with("retry-after: 2\r\n"),
+        1 => Reply::json(&json!({"ok": false, "error": "ratelimited"})).with("retry-after: 1\r\n"),
+        _ => accept(request),
+    })
+    .await;
+    let token = Token::new("xoxb-right-t0ken");
+    let system = system(&token.route(&endpoint)).await;
+    let (worker, _) = system.worker("w1").await;
+    system.publish().await;
+    worker.logged("HTTP 429").await;
+    let since = Instant::now();
+    worker.logged("the API answered ratelimited").await;
+    assert!(since.elapsed() > Duration::from_millis(1_500), "not before Retry-After: {:?}", since.elapsed());
+    assert_eq!(closed(&system, 2).await, "sent 2");
+    let threads: Vec<Value> = posts(&endpoint).iter().map(|post| post.json()["thread_ts"].clone()).collect();
+    assert_eq!(threads.last(), Some(&json!("1700.1")), "the end replies to the beginning: {threads:?}");
+    let is_search = |request: &Request| request.path.starts_with("/conversations");
+    assert!(!endpoint.requests().iter().any(is_search), "nothing is in doubt, so nothing is searched");
 }

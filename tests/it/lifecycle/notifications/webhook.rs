@@ -1,16 +1,22 @@
 //! The generic webhook and the workflow of Microsoft Teams: bodies, signatures, filters, hostile texts.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
 use data_encoding::BASE64;
 use ring::hmac::{HMAC_SHA256, Key, verify};
 use serde_json::json;
 use tarsy::bus::Priority;
 
 use super::{FAILING, closed, publish, system};
-use crate::support::http::endpoint::{Endpoint, Request};
+use crate::support::http::endpoint::{Endpoint, Reply, Request};
 use crate::support::process::metric_is;
-use crate::support::wait::eventually;
 
 const SECRET: &str = "a secret of 32 bytes, to sign with";
+
+/// Two chains: the second one takes alerts of one type.
+const CHAINS: &str = "agents: {sre: {}}\nagent_chains:\n  pods: {default: true, stages: [{agents: [{name: sre}]}]}\n  \
+                      elsewhere: {alert_types: [Elsewhere], stages: [{agents: [{name: sre}]}]}\n";
 
 /// Asserts that the signature is that of the secret.
 fn assert_signed(request: &Request) {
@@ -25,19 +31,30 @@ fn assert_signed(request: &Request) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_route_gets_what_it_wants_once_and_signed() {
     let (all, failures) = (Endpoint::accepting().await, Endpoint::accepting().await);
-    let secret = tempfile::NamedTempFile::new().unwrap();
+    let (chain, severe, team) = (Endpoint::accepting().await, Endpoint::accepting().await, Endpoint::accepting().await);
+    let (secret, url) = (tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap());
     std::fs::write(secret.path(), format!("{SECRET}\n")).unwrap();
+    std::fs::write(url.path(), format!("{}/services/T0/B0/x\n", team.url())).unwrap();
     let routes = format!(
         "  all: {{kind: webhook, url: '{}', secret_file: {}, when: [started, ended]}}\n  \
-         failures: {{kind: webhook, url: '{}', outcomes: [failed]}}\n",
+         failures: {{kind: webhook, url: '{}', outcomes: [failed]}}\n  \
+         chain: {{kind: webhook, url: '{}', chains: [pods]}}\n  \
+         other: {{kind: webhook, url: '{}', chains: [elsewhere]}}\n  \
+         severe: {{kind: webhook, url: '{}', severities: [critical, high]}}\n  \
+         team: {{kind: slack, url_file: {}, template: '<!here> {{chain}} {{outcome}}: {{title}}, {{link}}'}}\n",
         all.url(),
         secret.path().display(),
-        failures.url()
+        failures.url(),
+        chain.url(),
+        chain.url(),
+        severe.url(),
+        url.path().display()
     );
-    let system = system(&routes).await;
+    let system = system(&format!("{routes}{CHAINS}")).await;
     let (_worker, metrics) = system.worker("w1").await;
     let session = system.publish().await;
-    assert_eq!(closed(&system, 3).await, "filtered 1, sent 2");
+    // A session of another chain has no row for the route `elsewhere`.
+    assert_eq!(closed(&system, 6).await, "filtered 1, sent 5");
 
     let requests = all.requests();
     requests.iter().for_each(assert_signed);
@@ -56,12 +73,51 @@ async fn each_route_gets_what_it_wants_once_and_signed() {
     }
     assert!(ended["cited_events"].as_u64().unwrap() > 1 && !ended["cause"].as_str().unwrap().is_empty(), "{ended}");
     assert!(failures.requests().is_empty());
-    metric_is(&metrics, "tarsy_notifications_total", "{kind=\"webhook\",outcome=\"sent\"}", 2.0).await;
+    let names = |endpoint: &Endpoint| -> Vec<String> {
+        endpoint.requests().iter().map(|request| request.json()["route"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((names(&chain), names(&severe)), (vec!["chain".to_owned()], vec!["severe".to_owned()]));
+    // The incoming webhook of Slack: the address of the file, no header with a secret, and the words of the template.
+    let [sent] = &team.requests()[..] else { panic!("{:?}", team.requests()) };
+    assert_eq!((sent.path.as_str(), sent.header("authorization")), ("/services/T0/B0/x", None));
+    let title = ended["title"].as_str().unwrap();
+    let text = format!("<!here> pods completed: {title}, https://tarsy.example.com/sessions/{session}");
+    let section = json!([{"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": true}}]);
+    assert_eq!((&sent.json()["text"], &sent.json()["blocks"]), (&json!(text), &section));
+    metric_is(&metrics, "tarsy_notifications_total", "{kind=\"webhook\",outcome=\"sent\"}", 4.0).await;
     metric_is(&metrics, "tarsy_notifications_total", "{kind=\"webhook\",outcome=\"filtered\"}", 1.0).await;
+    metric_is(&metrics, "tarsy_notifications_total", "{kind=\"slack\",outcome=\"sent\"}", 1.0).await;
 
-    publish(&system, Priority::Low, FAILING).await;
-    eventually("the failure is reported", async || failures.requests().len() == 1).await;
+    let failing = json!({"alertname": "Elsewhere", "severity": "low", "summary": FAILING}).to_string();
+    publish(&system, Priority::Low, &failing).await;
+    // All but `chain`: two of `all`, and those of `failures`, `other`, `severe`, which does not want it, and `team`.
+    assert_eq!(closed(&system, 12).await, "filtered 2, sent 10");
     assert_eq!(failures.requests()[0].json()["outcome"], "failed");
+    assert_eq!((names(&chain), names(&severe).len()), (vec!["chain".to_owned(), "other".to_owned()], 1));
+    assert!(team.requests()[1].json()["text"].as_str().unwrap().starts_with("<!here> elsewhere failed: "));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_incoming_webhook_of_slack_waits_as_long_as_a_limit_says() {
+    let count = AtomicUsize::new(0);
+    let endpoint = Endpoint::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => Reply::of(429).with("retry-after: 2\r\n"),
+        _ => Reply::of(200),
+    })
+    .await;
+    let url = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(url.path(), endpoint.url()).unwrap();
+    let system = system(&format!("  team: {{kind: slack, url_file: {}}}\n", url.path().display())).await;
+    let (worker, _) = system.worker("w1").await;
+    system.publish().await;
+    worker.logged("HTTP 429").await;
+    let since = Instant::now();
+    assert_eq!(closed(&system, 1).await, "sent 1");
+    assert!(since.elapsed() > Duration::from_millis(1_500), "{:?}", since.elapsed());
+    let [_, accepted] = &endpoint.requests()[..] else { panic!("{:?}", endpoint.requests()) };
+    let text = accepted.json()["text"].as_str().unwrap().to_owned();
+    assert!(!text.contains("may be a repetition"), "a message that is refused has not arrived: {text}");
+    assert!(!worker.log().contains(endpoint.url().as_str()), "the address is a secret");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
