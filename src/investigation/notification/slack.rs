@@ -1,9 +1,9 @@
 //! A message of Slack: one section of `mrkdwn`, and the metadata by which the message can be found again.
 //!
 //! In `mrkdwn` a mention or a link is written between `<` and `>`, so it is text in a value once these and `&` are
-//! escaped. `verbatim` keeps Slack from turning addresses and names in the text into links. The marks `*`, `_`, `~`, the
-//! back quote, and `>` at the beginning of a line format a text and cannot be escaped: a value gets a character that
-//! looks like each. Source: <https://docs.slack.dev/messaging/formatting-message-text>.
+//! escaped. `verbatim` keeps Slack from turning addresses and names in the text into links. The marks `*`, `_`, `~`,
+//! the back quote, and `>` at the beginning of a line format a text and cannot be escaped: a value gets a character
+//! that looks like each. Source: <https://docs.slack.dev/messaging/formatting-message-text>.
 
 use serde_json::{Value, json};
 
