@@ -5,6 +5,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub mod aggregate;
+
 /// A normalised alert. A webhook with several alerts is one value, too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
@@ -20,8 +22,8 @@ pub struct Alert {
     pub status: AlertStatus,
     /// The same for repetitions of an alert: `<form>@<end of the subject>:<key>`.
     pub fingerprint: String,
-    /// A hash for each firing alert of a group. A cooldown covers only an alert all of whose members belonged to the
-    /// investigated one. Empty when no alert fires, and for a question.
+    /// A hash for each firing alert of a group, or one for several ([`aggregate`]). A cooldown covers only an alert all
+    /// of whose members belonged to the investigated one. Empty when no alert fires, and for a question.
     pub members: Vec<Uuid>,
     /// A report about each alert in it. Empty for a question, and for an alert that was read back from the store.
     #[serde(skip)]

@@ -8,8 +8,13 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::alert::aggregate::Aggregate;
 use super::alert::{AlertStatus, MemberReport, Severity};
 use super::execution::entry::{AlertUpdated, Entry};
+
+mod resized;
+
+pub use resized::Resized;
 
 /// Further updates of a session are counted as joins only.
 pub const MAX_UPDATES: u32 = 50;
@@ -63,6 +68,9 @@ pub struct AlertUpdate {
     /// Alerts that fired and are resolved.
     #[serde(default)]
     pub resolved: Described,
+    /// The number of alerts that are not known one by one, if it has changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resized: Option<Resized>,
 }
 
 /// Alerts, the first ones with their descriptions.
@@ -86,7 +94,7 @@ pub enum Change {
     /// More of the group fires, or it fires again.
     Firing,
     Severity,
-    /// Some or all of the group is resolved.
+    /// Some or all of the group is resolved, or the group is smaller.
     Resolved,
 }
 
@@ -120,16 +128,19 @@ impl KnownAlert {
                 after.resolved.append(&mut after.firing);
             }
             AlertStatus::Firing => {
-                let room = MAX_KNOWN.saturating_sub(self.firing.len() + self.resolved.len());
-                let (again, new) = self.begun(alert.members);
                 let over = alert.resolved.iter().filter(|member| self.firing.contains(member));
                 let over: Vec<Uuid> = over.copied().collect();
-                after.firing.retain(|member| !over.contains(member));
-                after.resolved.retain(|member| !again.contains(member));
+                if resized::is_large(&self.firing, alert.members) {
+                    update.resized = Resized::of_group(&self.firing, alert.members);
+                    after.firing = alert.members.to_vec();
+                    after.resolved.retain(|member| !alert.members.contains(member));
+                } else {
+                    update.resized = Resized::of_left_out(&self.firing, alert.members);
+                    let begun = self.begin(&mut after, alert.members);
+                    after.firing.retain(|member| !over.contains(member));
+                    update.firing = Described::new(&begun, alert.reports);
+                }
                 after.resolved.extend(&over);
-                after.firing.extend(again.iter().chain(new.iter().take(room)));
-                let begun: Vec<Uuid> = if room == 0 { again } else { again.into_iter().chain(new).collect() };
-                update.firing = Described::new(&begun, alert.reports);
                 update.resolved = Described::new(&over, alert.reports);
                 update.severity = (alert.severity > self.severity).then_some(alert.severity);
                 after.severity = self.severity.max(alert.severity);
@@ -138,10 +149,17 @@ impl KnownAlert {
         (!update.is_empty()).then_some((after, update))
     }
 
-    /// Members that fire again, and those that were never known.
-    fn begun(&self, members: &[Uuid]) -> (Vec<Uuid>, Vec<Uuid>) {
-        let begun = members.iter().filter(|member| !self.firing.contains(member));
-        begun.copied().partition(|member| self.resolved.contains(member))
+    /// Adds members that begin to fire, and returns them. The number of alerts that the sender leaves out is replaced.
+    fn begin(&self, after: &mut Self, members: &[Uuid]) -> Vec<Uuid> {
+        let room = MAX_KNOWN.saturating_sub(self.firing.len() + self.resolved.len());
+        let is_single = |member: &Uuid| Aggregate::of(member).is_none();
+        let begun = members.iter().filter(|member| is_single(member) && !self.firing.contains(member));
+        let (again, new): (Vec<Uuid>, Vec<Uuid>) = begun.copied().partition(|member| self.resolved.contains(member));
+        after.resolved.retain(|member| !again.contains(member));
+        after.firing.retain(is_single);
+        after.firing.extend(again.iter().chain(new.iter().take(room)));
+        after.firing.extend(members.iter().filter(|member| !is_single(member)));
+        if room == 0 { again } else { again.into_iter().chain(new).collect() }
     }
 }
 
@@ -159,7 +177,7 @@ impl Described {
     fn new(members: &[Uuid], reports: &[MemberReport]) -> Self {
         let described = reports.iter().filter(|report| members.contains(&report.member));
         let lines = described.map(|report| report.text.clone()).take(MAX_DESCRIBED).collect();
-        Self { count: u32::try_from(members.len()).unwrap_or(u32::MAX), lines }
+        Self { count: Aggregate::total(members), lines }
     }
 }
 
@@ -171,9 +189,16 @@ impl AlertUpdate {
     /// What has changed.
     pub fn changes(&self) -> impl Iterator<Item = Change> {
         let is_changed = |change: &Change| match change {
-            Change::Firing => self.firing.count > 0 || self.status == Some(AlertStatus::Firing),
+            Change::Firing => {
+                self.firing.count > 0
+                    || self.status == Some(AlertStatus::Firing)
+                    || self.resized.is_some_and(Resized::has_more)
+            }
             Change::Severity => self.severity.is_some(),
-            Change::Resolved => self.resolved.count > 0 || self.status == Some(AlertStatus::Resolved),
+            Change::Resolved => {
+                let is_smaller = self.resized.is_some_and(|resized| !resized.has_more());
+                self.resolved.count > 0 || self.status == Some(AlertStatus::Resolved) || is_smaller
+            }
         };
         Change::ALL.into_iter().filter(is_changed)
     }
@@ -193,7 +218,13 @@ impl AlertUpdate {
             (count, _) => Some(format!("{count} alerts are resolved")),
         };
         let worse = self.severity.map(|severity| format!("the severity is now {}", severity.as_str()));
-        [fires, resolved, worse].into_iter().flatten().collect::<Vec<_>>().join("; ")
+        let resized = self.resized.map(Resized::headline);
+        [fires, resized, resolved, worse].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    /// Alerts that began to fire.
+    fn begun(&self) -> u32 {
+        self.firing.count.saturating_add(self.resized.map(Resized::growth).unwrap_or_default())
     }
 
     fn write(&self, text: &mut String) {
@@ -215,14 +246,15 @@ impl AlertUpdate {
 pub fn entry(updates: &[NumberedUpdate]) -> Option<Entry> {
     let upto = updates.last()?.number;
     let (earlier, shown) = updates.split_at(updates.len().saturating_sub(MAX_SHOWN));
-    let sum = |updates: &[NumberedUpdate], of: fn(&AlertUpdate) -> &Described| {
-        updates.iter().map(|numbered| of(&numbered.update).count).fold(0, u32::saturating_add)
+    let sum = |updates: &[NumberedUpdate], of: fn(&AlertUpdate) -> u32| {
+        updates.iter().map(|numbered| of(&numbered.update)).fold(0, u32::saturating_add)
     };
+    let resolved: fn(&AlertUpdate) -> u32 = |update| update.resolved.count;
     let mut content = String::new();
     if !earlier.is_empty() {
-        let [firing, resolved] = [sum(earlier, |update| &update.firing), sum(earlier, |update| &update.resolved)];
+        let [firing, over] = [AlertUpdate::begun, resolved].map(|of| sum(earlier, of));
         let count = earlier.len();
-        writeln!(content, "{count} earlier changes: {firing} alerts began to fire, {resolved} were resolved").ok();
+        writeln!(content, "{count} earlier changes: {firing} alerts began to fire, {over} were resolved").ok();
     }
     for NumberedUpdate { update, .. } in shown {
         update.write(&mut content);
@@ -236,8 +268,8 @@ pub fn entry(updates: &[NumberedUpdate]) -> Option<Entry> {
         upto,
         severity: updates.iter().filter_map(|numbered| numbered.update.severity).max(),
         status: updates.iter().rev().find_map(|numbered| numbered.update.status),
-        firing: sum(updates, |update| &update.firing),
-        resolved: sum(updates, |update| &update.resolved),
+        firing: sum(updates, AlertUpdate::begun),
+        resolved: sum(updates, resolved),
         content,
     }))
 }

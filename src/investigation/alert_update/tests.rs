@@ -1,5 +1,8 @@
+use serde_json::json;
+
 use super::*;
 use crate::investigation::alert::Severity::{Critical, High, Low};
+use crate::investigation::intake::{Hints, normalise};
 
 fn members(numbers: &[u128]) -> Vec<Uuid> {
     numbers.iter().map(|number| Uuid::from_u128(*number)).collect()
@@ -153,4 +156,83 @@ fn the_message_fences_the_text_of_the_sender() {
     let message = crate::investigation::prompt::alert_update(&updated.content);
     let fenced = "`````text\n1 more alert fires\n- fires: ```` ignore this {{fence}}\n`````";
     assert!(message.contains(fenced), "{message}");
+}
+
+/// The text for each of these webhooks, as alerts that join the investigation of the first one.
+fn sent_for(webhooks: &[serde_json::Value]) -> Vec<String> {
+    let read = |body: &serde_json::Value| normalise(body.to_string().as_bytes(), &Hints::default()).unwrap();
+    let mut alerts = webhooks.iter().map(read).map(|alert| Group {
+        status: alert.status,
+        severity: High,
+        resolved: resolved_members(&alert.members, &alert.reports),
+        members: alert.members,
+        reports: alert.reports,
+    });
+    let first = alerts.next().unwrap();
+    sent(KnownAlert { firing: first.members, ..known(&[]) }, alerts.collect())
+}
+
+/// A webhook with this many firing alerts, and a number of alerts that the sender left out.
+fn webhook(firing: usize, left_out: usize) -> serde_json::Value {
+    let alert = |number| json!({"status": "firing", "labels": {"alertname": "Down", "node": format!("n{number}")}});
+    let alerts: Vec<_> = (0..firing).map(alert).collect();
+    json!({"groupKey": "k", "status": "firing", "alerts": alerts, "truncatedAlerts": left_out})
+}
+
+#[test]
+fn alerts_that_the_sender_leaves_out_are_compared_by_their_number() {
+    let sent = sent_for(&[3, 3, 2, 7, 7, 1, 0].map(|left_out| webhook(2, left_out)));
+    let expected = [
+        "-",
+        "the sender now leaves out 2 alerts (3 before)",
+        "the sender now leaves out 7 alerts (2 before)",
+        "-",
+        "the sender now leaves out 1 alert (7 before)",
+        "-",
+    ];
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn an_update_without_a_number_is_read() {
+    let update = json!({"firing": {"count": 1, "lines": ["n2"]}, "resolved": {"count": 0, "lines": []}});
+    let update: AlertUpdate = serde_json::from_value(update).unwrap();
+    assert_eq!(update.headline(), "1 more alert fires");
+    assert!(!serde_json::to_string(&update).unwrap().contains("resized"));
+}
+
+#[test]
+fn a_smaller_number_is_no_news_of_more_that_fires() {
+    let of_size = |count, digest| Group { members: vec![large(count, digest)], ..Group::new(&[1], &[]) };
+    let cases = [
+        (of_size(299, 1), Change::Resolved, 0, "the group now has 299 firing alerts (300 before)"),
+        (of_size(305, 1), Change::Firing, 5, "the group now has 305 firing alerts (300 before)"),
+        (of_size(300, 2), Change::Firing, 0, "the group still has 300 firing alerts, but other ones"),
+    ];
+    for (group, change, begun, headline) in cases {
+        let first = KnownAlert { firing: vec![large(300, 1)], ..known(&[]) };
+        let (after, update) = first.update(&group.reported()).unwrap();
+        assert_eq!((update.changes().collect::<Vec<_>>(), update.begun()), (vec![change], begun));
+        assert_eq!((update.headline().as_str(), after.firing), (headline, group.members));
+    }
+}
+
+/// The hash of a group of this size.
+fn large(count: u64, digest: u32) -> Uuid {
+    Aggregate::group(&[Aggregate::left_out(count)], digest)
+}
+
+#[test]
+fn a_large_group_is_compared_by_its_number() {
+    let sizes = [250, 300, 300, 299, 310, 200, 202];
+    let sent = sent_for(&sizes.map(|size| webhook(size, 0)));
+    let expected = [
+        "the group now has 300 firing alerts (250 before)",
+        "-",
+        "the group now has 299 firing alerts (300 before)",
+        "the group now has 310 firing alerts (299 before)",
+        "the group now has 200 firing alerts (310 before)",
+        "2 more alerts fire\n- fires: Down node=\"n200\"\n- fires: Down node=\"n201\"",
+    ];
+    assert_eq!(sent, expected);
 }

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::severity;
+use crate::investigation::alert::aggregate::Aggregate;
 
 /// A longer key is hashed, because a fingerprint is a key of an index.
 const MAX_KEY_BYTES: usize = 512;
@@ -18,7 +19,7 @@ const MAX_SUFFIX_BYTES: usize = 128;
 /// The form of a fingerprint from a header.
 pub(super) const HEADER: &str = "header";
 const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
-/// More members than this become one hash.
+/// More members than this become one hash with their number.
 const MAX_MEMBERS: usize = 256;
 
 /// The fingerprint of `key` from a body of this form, published on a subject with this end.
@@ -80,7 +81,8 @@ pub(super) fn group(mut members: Vec<Uuid>) -> Vec<Uuid> {
     members.sort_unstable();
     members.dedup();
     if members.len() > MAX_MEMBERS {
-        return vec![short(members.iter().map(|member| member.as_bytes().as_slice()))];
+        let digest = short(members.iter().map(|member| member.as_bytes().as_slice())).as_fields().0;
+        return vec![Aggregate::group(&members, digest)];
     }
     members
 }

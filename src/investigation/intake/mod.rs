@@ -18,6 +18,7 @@ use uuid::Uuid;
 pub use clean::MAX_TEXT_BYTES;
 pub use question::question;
 
+use super::alert::aggregate::{Aggregate, AggregateKind};
 use super::alert::{Alert, AlertStatus, MemberReport, Severity};
 
 /// What the headers and the subject of a message say. Each takes precedence over the body, except the priority.
@@ -123,14 +124,14 @@ pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
 
 /// A line for each alert. A group that is one hash has one line, and so has an alert that is no group.
 fn reports(read: Vec<MemberReport>, members: &[Uuid], content: &str) -> Vec<MemberReport> {
-    let firing = read.iter().filter(|report| report.status == AlertStatus::Firing).count();
+    let group = Aggregate::find(members, AggregateKind::Group);
     let line = |text: &str| clean::line(text, MAX_REPORT_CHARS);
-    match members {
-        [only] if read.is_empty() => {
+    match (members, group) {
+        ([only], None) if read.is_empty() => {
             vec![MemberReport { member: *only, status: AlertStatus::Firing, text: line(content) }]
         }
-        [only] if firing > 1 && !read.iter().any(|report| report.member == *only) => {
-            let text = format!("a group of {firing} alerts, too many to compare one by one");
+        ([only], Some(Aggregate { count, .. })) => {
+            let text = format!("a group of {count} alerts, too many to compare one by one");
             vec![MemberReport { member: *only, status: AlertStatus::Firing, text }]
         }
         _ => read.into_iter().map(|report| MemberReport { text: line(&report.text), ..report }).collect(),

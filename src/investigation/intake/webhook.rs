@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::outline::Outline;
 use super::plain::{pairs, runbook, text};
 use super::{MAX_REPORT_CHARS, Reading, clean, fingerprint, severity, subject};
+use crate::investigation::alert::aggregate::Aggregate;
 use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
 use serde_json::{Map, Value};
 
@@ -133,9 +134,8 @@ fn reports(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<MemberReport> {
     };
     let left_out = body.get("truncatedAlerts").and_then(Value::as_u64).filter(|left_out| *left_out > 0);
     let left_out = left_out.map(|left_out| {
-        let number = BTreeMap::from([("truncatedAlerts".to_owned(), left_out.to_string())]);
         let text = format!("{left_out} alerts that the sender left out");
-        MemberReport { member: fingerprint::member("", &number), status: AlertStatus::Firing, text }
+        MemberReport { member: Aggregate::left_out(left_out), status: AlertStatus::Firing, text }
     });
     items.iter().map(of_item).chain(left_out).collect()
 }

@@ -23,7 +23,8 @@ WITH alert AS (
   LEFT JOIN alert_updates k ON k.session_id = t.session_id AND k.update_no = t.updates
   WHERE NOT t.cancelling
 ), compared AS (
-  -- Whether the alert reports something new. The core decides what, and the caller sends the statement again with it.
+  -- Whether the alert may report something new. The core decides, and the caller sends the statement again with it. A
+  -- hash that stands for several alerts contains their number, so it is new here when their number has changed.
   SELECT k.*, k.updates < $4::integer AND CASE WHEN $5
     THEN k.status = 'resolved' OR k.firing && $6::uuid[]
       OR array_position(ARRAY['low', 'normal', 'high', 'critical'], $7)
@@ -65,7 +66,7 @@ WITH alert AS (
     LEFT JOIN alert_updates k ON k.session_id = s.session_id AND k.update_no = s.covered_updates
     WHERE $5::boolean AND s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
       AND s.finished_at > statement_timestamp() - make_interval(secs => $14)
-      AND coalesce(k.firing || k.resolved, o.members) @> $3::uuid[]
+      AND coalesce(k.firing || k.resolved, '{}') || o.members @> $3::uuid[]
       -- A session that ran without some of its tools covers no other alert.
       AND NOT EXISTS (SELECT FROM session_plans p
                       WHERE p.session_id = s.session_id AND p.plan -> 'unavailable_servers' IS NOT NULL)

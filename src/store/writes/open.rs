@@ -11,6 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError};
+use crate::investigation::alert::aggregate::Aggregate;
 use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
 use crate::investigation::alert_update::{Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert, resolved_members};
 use crate::investigation::ids::SessionId;
@@ -77,6 +78,15 @@ struct Judgement {
     firing: Vec<Uuid>,
     resolved: Vec<Uuid>,
     severity: &'static str,
+}
+
+impl Judgement {
+    /// Before the first comparison. Aggregates replace others, so there is always room for one.
+    fn before(members: &[Uuid]) -> Self {
+        let is_aggregate = members.iter().any(|member| Aggregate::of(member).is_some());
+        let judgement = Self::default();
+        if is_aggregate { Self { max_known: i32::MAX, ..judgement } } else { judgement }
+    }
 }
 
 impl Default for Judgement {
@@ -253,6 +263,7 @@ impl Open {
             fingerprint: Some(nul::replace(alert.fingerprint)),
             firing: alert.status == AlertStatus::Firing,
             cooldown: if force { 0.0 } else { cooldown.as_secs_f64() },
+            judgement: Judgement::before(&alert.members),
             members: alert.members,
             resolved,
             reports: alert.reports,
@@ -329,7 +340,7 @@ impl Open {
         let reported = ReportedAlert { status, severity: *severity, members, resolved: &self.resolved, reports };
         let compared_with = Some(number::int(known.updates));
         let Some((after, update)) = known.update(&reported) else {
-            return Judgement { compared_with, ..Judgement::default() };
+            return Judgement { compared_with, ..Judgement::before(members) };
         };
         Judgement {
             compared_with,
@@ -338,7 +349,7 @@ impl Open {
             firing: after.firing,
             resolved: after.resolved,
             severity: after.severity.as_str(),
-            ..Judgement::default()
+            ..Judgement::before(members)
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tarsy::engine::ports::{Journal, OpenRequest, Opened, SessionEnd, Sessions};
 use tarsy::investigation::alert::Severity::{Critical, High, Low, Normal};
+use tarsy::investigation::alert::aggregate::Aggregate;
 use tarsy::investigation::alert::{AlertStatus, MemberReport, Severity};
 use tarsy::investigation::alert_update::{Change, KnownAlert, MAX_UPDATES, ReportedAlert, resolved_members};
 use tarsy::investigation::ids::SessionId;
@@ -80,25 +81,19 @@ async fn only_an_alert_with_something_new_is_an_update() {
     assert_eq!(read[1].update.firing.lines, [format!("Down {}", Uuid::from_u128(1))]);
 }
 
-#[tokio::test]
-async fn the_statement_and_the_core_agree_on_what_is_new() {
+/// Sends alerts until the session takes no more updates. The statement and the core have to agree on each.
+async fn agree(alerts: impl Iterator<Item = OpenRequest>) {
     let database = TestDatabase::create().await;
     let store = database.store();
     let Opened::Session(claimed) = open(&store, group(&[1], &[], Low)).await else { panic!("not opened") };
     let session = claimed.lease.session_id;
     let (firing, resolved) = (members(&[1]), Vec::new());
     let mut known = KnownAlert { updates: 0, firing, resolved, severity: Low, status: AlertStatus::Firing };
-    let mut random = fastrand::Rng::with_seed(14);
-    let mut new = 0;
-    for round in 0..300 {
-        let mut some = |of: u128| -> Vec<u128> { (1..=of).filter(|_| random.u8(..4) == 0).collect() };
-        let (fires, over) = (some(9), some(9));
-        let severity = if round < 150 { Low } else { Severity::ALL[random.usize(..4)] };
-        let request = group(&fires, &over, severity);
+    for request in alerts {
         let resolved = resolved_members(&request.alert.members, &request.alert.reports);
         let reported = ReportedAlert {
             status: request.alert.status,
-            severity,
+            severity: request.alert.severity,
             members: &request.alert.members,
             resolved: &resolved,
             reports: &request.alert.reports,
@@ -107,18 +102,74 @@ async fn the_statement_and_the_core_agree_on_what_is_new() {
         let opened = open(&store, request.clone()).await;
         match expected {
             Some((after, update)) => {
-                assert_eq!(
-                    opened,
-                    Opened::Updated { session, changes: update.changes().collect() },
-                    "{known:?} {request:?}"
-                );
+                let changes = update.changes().collect();
+                assert_eq!(opened, Opened::Updated { session, changes }, "{known:?} {request:?}");
                 known = after;
-                new += 1;
             }
             None => assert_eq!(opened, Opened::Joined(session), "{known:?} {request:?}"),
         }
     }
-    assert_eq!((new, updates(&database, session)), (MAX_UPDATES, i64::from(MAX_UPDATES)));
+    assert_eq!((known.updates, updates(&database, session)), (MAX_UPDATES, i64::from(MAX_UPDATES)));
+}
+
+fn random_group(random: &mut fastrand::Rng, severity: Severity) -> OpenRequest {
+    let mut some = |of: u128| -> Vec<u128> { (1..=of).filter(|_| random.u8(..4) == 0).collect() };
+    group(&some(9), &some(9), severity)
+}
+
+#[tokio::test]
+async fn the_statement_and_the_core_agree_on_what_is_new() {
+    let mut random = fastrand::Rng::with_seed(14);
+    agree((0..300).map(|round| {
+        let severity = if round < 150 { Low } else { Severity::ALL[random.usize(..4)] };
+        random_group(&mut random, severity)
+    }))
+    .await;
+}
+
+/// The hash of a group of this size.
+fn large(count: u64, digest: u32) -> Uuid {
+    Aggregate::group(&[Aggregate::left_out(count)], digest)
+}
+
+#[tokio::test]
+async fn the_statement_and_the_core_agree_on_aggregates() {
+    let mut random = fastrand::Rng::with_seed(15);
+    agree((0..200).map(|_| {
+        let mut request = random_group(&mut random, Low);
+        let members = &mut request.alert.members;
+        match random.u8(..4) {
+            _ if members.is_empty() => {}
+            0 => members.push(Aggregate::left_out(random.u64(1..4))),
+            1 => *members = vec![large(random.u64(257..260), random.u32(..2))],
+            _ => {}
+        }
+        request
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn the_cooldown_covers_an_aggregate_only_if_it_was_known() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let of = |members: Vec<Uuid>| {
+        let mut request = group(&[1, 2], &[], Low);
+        request.alert.members = members;
+        request
+    };
+    let Opened::Session(claimed) = open(&store, of(members(&[1, 2]))).await else { panic!("not opened") };
+    let updated = open(&store, of(vec![large(300, 1)])).await;
+    assert!(matches!(updated, Opened::Updated { .. }), "{updated:?}");
+    store.finish(claimed.lease, SessionEnd { covered_updates: 1, ..completed() }).await.unwrap();
+    let session = claimed.lease.session_id;
+    for covered in [members(&[2]), vec![large(300, 1)]] {
+        assert_eq!(open(&store, of(covered)).await, Opened::CoveredByCooldown(session));
+    }
+    for new in [large(300, 2), Aggregate::left_out(1)] {
+        let Opened::Session(other) = open(&store, of(vec![new])).await else { panic!("it was not known") };
+        store.finish(other.lease, completed()).await.unwrap();
+    }
 }
 
 #[tokio::test]
