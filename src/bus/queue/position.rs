@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::Info;
+use async_nats::jetstream::context::ConsumerInfoErrorKind;
 use chrono::{DateTime, Utc};
 
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
@@ -134,8 +135,11 @@ impl Nats {
         let object = priority.consumer();
         let read = async {
             let stream = self.jetstream.get_stream_no_info(ALERTS).await;
-            let stream = stream.map_err(|error| Error::admin(&object, "read", &error))?;
-            stream.consumer_info(priority.as_str()).await.map_err(|error| Error::admin(&object, "read", &error))
+            let stream = stream.map_err(|error| self.admin(&object, "read", &error))?;
+            stream.consumer_info(priority.as_str()).await.map_err(|error| {
+                let is_unanswered = error.kind() == ConsumerInfoErrorKind::NoResponders;
+                if is_unanswered { self.no_jetstream() } else { self.admin(&object, "read", &error) }
+            })
         };
         within(REQUEST_TIMEOUT, format!("{object} gave no answer"), read).await
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 
 use super::{addresses, public_url};
-use crate::bus::Nats;
+use crate::bus::{self, Nats};
 use crate::cli::args::GlobalArgs;
 use crate::cli::session_ref::SessionRef;
 use crate::engine::ports::StoreError;
@@ -92,14 +92,26 @@ impl Database {
     }
 }
 
-/// Adds the remedy if a call has failed because the streams do not exist.
+/// Adds the remedy if a call has failed because the streams do not exist; without `JetStream` that is the error.
 pub(super) async fn with_cause<T>(nats: &Nats, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
     let error = match outcome {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    let is_empty = nats.has_topology().await.is_ok_and(|found| !found);
-    Err(if is_empty { error.context("the streams do not exist: run tarsy migrate") } else { error })
+    Err(match stream_fault(nats).await {
+        Some(fault) if fault.is::<bus::Error>() => fault,
+        Some(fault) => error.context(fault.to_string()),
+        None => error,
+    })
+}
+
+/// Why no stream of a server can be read; `None` if it has the streams, or does not answer.
+pub(super) async fn stream_fault(nats: &Nats) -> Option<anyhow::Error> {
+    match nats.has_topology().await {
+        Err(error @ bus::Error::NoJetStream { .. }) => Some(error.into()),
+        Ok(false) => Some(anyhow!("the streams do not exist: run tarsy migrate")),
+        Ok(true) | Err(_) => None,
+    }
 }
 
 /// The message for a reference that matches several ids.

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{MAX_SEARCHED, find};
 use crate::bus::{Follower, Nats, TimelineUpdate};
 use crate::cli::args::{GlobalArgs, SessionsCancelArgs};
-use crate::cli::commands::database::Database;
+use crate::cli::commands::database::{Database, with_cause};
 use crate::cli::commands::output::{json_line, note, print};
 use crate::cli::commands::watch::follow::interrupted;
 use crate::cli::commands::{addresses, link, one_line_error};
@@ -238,14 +238,20 @@ async fn request(
         return Ok(request);
     }
     request.broker_error = match nats {
-        Ok(nats) => nats.request_cancel(session).await.err().map(|error| error.to_string()),
+        Ok(nats) => {
+            let requested = nats.request_cancel(session).await.map_err(anyhow::Error::from);
+            with_cause(nats, requested).await.err().map(|error| one_line_error(&error))
+        }
         Err(error) => Some(one_line_error(error)),
     };
     let short = session.short();
     match (&request.state, &request.database_error, &request.broker_error) {
         (_, Some(database), Some(broker)) => bail!("session {short} was not asked to cancel: {database}; {broker}"),
         (CancelState::Unseen, _, Some(broker)) => {
-            bail!("alert {short} is still queued, and only the broker can store a request for it: {broker}")
+            bail!(
+                "alert {short} was not asked to cancel: no worker has seen it, and only the broker can store a request \
+                 for it: {broker}"
+            )
         }
         (_, _, _) => Ok(request),
     }

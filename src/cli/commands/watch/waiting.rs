@@ -11,6 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::bus::{Backlog, Nats, Priority, QueuePosition};
+use crate::cli::commands::database::stream_fault;
+use crate::cli::commands::one_line_error;
 use crate::cli::messages::{self, Workers};
 use crate::cli::render::format;
 use crate::cli::watch::Waiting;
@@ -172,7 +174,9 @@ impl Reporter {
         }
         let (mut reason, place) = match place {
             QueuePlace::Alert { priority, sequence } => {
-                let position = self.nats.queue_position(priority, sequence).await.ok()?;
+                let Ok(position) = self.nats.queue_position(priority, sequence).await else {
+                    return self.without_streams().await;
+                };
                 let silent = position == QueuePosition::Claimed && self.workers.is_empty() && self.has_heard_all();
                 let text = if silent {
                     "taken from the queue by a worker that does not answer".to_owned()
@@ -183,7 +187,10 @@ impl Reporter {
             }
             QueuePlace::Unknown => match self.search().await {
                 Found::Nothing => return Some(waiting("unknown", &messages::unknown(self.session))),
-                Found::Known | Found::Unclear => ("queued".to_owned(), self.backlog().await?),
+                Found::Known | Found::Unclear => match self.backlog().await {
+                    Some(backlog) => ("queued".to_owned(), backlog),
+                    None => return self.without_streams().await,
+                },
             },
         };
         let text = match self.without_owner().filter(|_| self.has_heard_all()) {
@@ -199,6 +206,12 @@ impl Reporter {
             None => place,
         };
         Some(Waiting { text, reason, complete: self.has_heard_all() })
+    }
+
+    /// The report while the server has no streams, or no `JetStream`.
+    async fn without_streams(&self) -> Option<Waiting> {
+        let fault = stream_fault(&self.nats).await?;
+        Some(waiting("streams", &format!("waiting: {}", one_line_error(&fault))))
     }
 
     /// Searches for the alert, at most every few seconds. In the queue it gets a place.
