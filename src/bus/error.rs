@@ -139,9 +139,8 @@ impl Error {
         Some(match self {
             Self::Url { .. } => "set NATS_URL or --nats-url to nats://host:4222",
             Self::Unreachable { .. } => "start nats-server -js there, or set NATS_URL or --nats-url",
-            Self::Refused { .. } => {
-                "set NATS_URL to nats://user:password@host:4222, or NATS_USER and NATS_PASSWORD, as the server has them"
-            }
+            // An address as an example would be masked in a log.
+            Self::Refused { .. } => "set NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as the server has them",
             Self::NoJetStream { cause: JetStreamOff::Server, .. } => {
                 "start nats-server with -js, or with jetstream {} in its configuration"
             }
@@ -230,4 +229,19 @@ pub(super) async fn within<T, E: Into<Error>>(
 
 fn listed(differences: &[Difference]) -> String {
     differences.iter().map(|difference| format!("\n  {difference}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::mask::Mask;
+
+    #[test]
+    fn the_mask_of_a_log_leaves_the_fix_of_a_refused_login_as_it_is() {
+        let refused =
+            Error::Refused { url: "nats://db:4222".to_owned(), reason: "user or password is wrong".to_owned() };
+        let fix = refused.fix().unwrap();
+        assert_eq!(fix, "set NATS_USER and NATS_PASSWORD, or NATS_TOKEN, as the server has them");
+        assert_eq!(Mask::default().apply(fix), fix);
+    }
 }

@@ -63,6 +63,16 @@ pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migr
     Ok(migrated)
 }
 
+/// A role that may not read the list of migrations does not own the tables, and a right on them would not suffice.
+fn needs_owner(error: Error) -> Error {
+    match error {
+        Error::NotAllowed { role, rights } if rights.starts_with("SELECT") => {
+            Error::Migration(format!("permission denied for role {role}, which lacks {rights}").into())
+        }
+        error => error,
+    }
+}
+
 /// A connection that blocking tasks borrow one after another.
 struct Migrator {
     connection: Option<PgConnection>,
@@ -101,7 +111,7 @@ impl Migrator {
     async fn apply_pending(&mut self) -> Result<Migrated, Error> {
         let (schema, pending) = self
             .run(|connection| {
-                let applied = applied(connection)?;
+                let applied = applied(connection).map_err(needs_owner)?;
                 let schema = fit(connection, &applied)?;
                 if applied.is_empty() {
                     // Creates Diesel's table in an empty database.

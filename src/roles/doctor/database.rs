@@ -52,7 +52,10 @@ fn verdict(found: &DatabaseReport, detail: String, skew: u64) -> Check {
             check(Verdict::Fail, format!("{detail}; it takes no writes")).fix("set DATABASE_URL to the primary server")
         }
         (Ok(_), Some(lacking)) => {
-            Check { fix: lacking.fix(), ..check(Verdict::Warn, format!("{detail}; for a worker: {lacking}")) }
+            // No failure: a role that may only read suffices for commands of people, whose machine this may be.
+            let lacks = lacks_in_short(lacking);
+            let reads_only = format!("{detail}; it suffices to read, but no worker starts with it: {lacks}");
+            Check { fix: lacking.fix(), ..check(Verdict::Warn, reads_only) }
         }
         (Ok(_), None) if found.loses_commits_at_failover => {
             let risk = "commits do not wait for the standby: a failover may lose the last ones";
@@ -65,7 +68,38 @@ fn verdict(found: &DatabaseReport, detail: String, skew: u64) -> Check {
     }
 }
 
+/// The error with three rights at most: a role that may only read lacks dozens, and one statement grants all of them.
+fn lacks_in_short(error: &Error) -> String {
+    let Error::NotAllowed { role, rights } = error else { return error.to_string() };
+    let all: Vec<&str> = rights.split(", ").collect();
+    match all.as_slice() {
+        [first, second, third, rest @ ..] if !rest.is_empty() => {
+            format!("database role {role} lacks {first}, {second}, {third} and {} more rights", rest.len())
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// A failed check with the adapter's own fix.
 pub(super) fn failed(error: &Error) -> Check {
     Check { fix: error.fix(), ..Check::new("postgres", Verdict::Fail, error.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_of_the_rights_that_a_role_lacks_are_named() {
+        let lacks =
+            |rights: &str| lacks_in_short(&Error::NotAllowed { role: "sre".to_owned(), rights: rights.to_owned() });
+        assert_eq!(
+            lacks("INSERT on a, UPDATE on a, INSERT on b"),
+            "database role sre lacks INSERT on a, UPDATE on a, INSERT on b"
+        );
+        assert_eq!(
+            lacks("INSERT on a, UPDATE on a, INSERT on b, UPDATE on b, INSERT on c"),
+            "database role sre lacks INSERT on a, UPDATE on a, INSERT on b and 2 more rights"
+        );
+    }
 }

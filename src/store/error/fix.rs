@@ -1,7 +1,10 @@
 //! The command or setting that mends an error.
 
 use super::Error;
-use super::refusal::{NO_CONNECT, NO_DATABASE, NO_LOGIN, NO_PASSWORD, NO_ROLE, POOLER, WRONG_PASSWORD, name_after};
+use super::refusal::{
+    NO_AUTHORITIES, NO_CONNECT, NO_DATABASE, NO_LOGIN, NO_PASSWORD, NO_ROLE, NO_TLS, OTHER_HOST, POOLER,
+    UNKNOWN_CERTIFICATE, WRONG_PASSWORD, name_after,
+};
 
 const USE_POSTGRES: &str = "set DATABASE_URL to Postgres itself";
 const TABLE_RIGHTS: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO";
@@ -19,6 +22,9 @@ impl Error {
             Self::Refused { reason, message } => Some(of_refusal(reason, message)),
             Self::NotAllowed { role, rights } if rights.ends_with("schema") => {
                 Some(format!("GRANT USAGE ON SCHEMA public TO {}", identifier(role)))
+            }
+            Self::NotAllowed { role, rights } if rights.split(", ").all(is_of_reader) => {
+                Some(to_read(&identifier(role)))
             }
             Self::NotAllowed { role, .. } => Some(format!("{TABLE_RIGHTS} {}", identifier(role))),
             Self::SettingsLost => Some(USE_POSTGRES.to_owned()),
@@ -55,7 +61,8 @@ fn of_refusal(reason: &str, message: &str) -> String {
             role()
         ),
         NO_PASSWORD => {
-            "set DATABASE_URL to postgres://user:password@host:5432/database, or set DATABASE_PASSWORD".to_owned()
+            // An address as an example would be masked in a log.
+            "set DATABASE_PASSWORD, or write the password into DATABASE_URL".to_owned()
         }
         NO_LOGIN => format!("ALTER ROLE {} LOGIN", role()),
         NO_CONNECT => format!("GRANT CONNECT ON DATABASE {} TO the user of DATABASE_URL", database()),
@@ -65,24 +72,41 @@ fn of_refusal(reason: &str, message: &str) -> String {
         NO_DATABASE => {
             format!("CREATE DATABASE {}, then tarsy migrate; or set another one in DATABASE_URL", database())
         }
+        NO_TLS => "ssl = on on the server, or another sslmode in DATABASE_URL".to_owned(),
+        UNKNOWN_CERTIFICATE | NO_AUTHORITIES => {
+            "set DATABASE_CA_FILE to a file with the authority of the server's certificate".to_owned()
+        }
+        OTHER_HOST => "set the host of DATABASE_URL to the name in its certificate".to_owned(),
         _ => "add a line for user, database and machine to pg_hba.conf, then SELECT pg_reload_conf()".to_owned(),
     }
 }
 
 fn of_statement(message: &str) -> Option<String> {
     if message.contains("permission denied for") {
-        return Some(format!("{TABLE_RIGHTS} the user of DATABASE_URL"));
+        return Some(to_read("the user of DATABASE_URL"));
     }
     message.contains("read-only transaction").then(|| "set DATABASE_URL to the primary server".to_owned())
 }
 
+/// Whether commands that read need the right, such as `SELECT on entries`.
+fn is_of_reader(right: &str) -> bool {
+    right.starts_with("SELECT on ")
+}
+
+fn to_read(role: &str) -> String {
+    format!(
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}; a worker, and commands that change data, need INSERT, \
+         UPDATE and DELETE, too"
+    )
+}
+
 fn of_migration(message: &str) -> Option<String> {
+    const OWNER: &str = "run tarsy migrate as the owner of the tables";
+    if message.contains("permission denied for schema") {
+        return Some(format!("{OWNER}, or GRANT USAGE, CREATE ON SCHEMA public TO the user of DATABASE_URL"));
+    }
     let lacks = message.contains("permission denied for") || message.contains("must be owner of");
-    lacks.then(|| {
-        "run tarsy migrate as the owner of the tables, or GRANT USAGE, CREATE ON SCHEMA public TO the user of \
-         DATABASE_URL"
-            .to_owned()
-    })
+    lacks.then(|| OWNER.to_owned())
 }
 
 /// A name as SQL reads it.
@@ -100,6 +124,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_mask_of_a_log_leaves_the_fix_of_a_refused_login_as_it_is() {
+        let mask = crate::investigation::mask::Mask::default();
+        for reason in [NO_PASSWORD, WRONG_PASSWORD, NO_ROLE] {
+            let message = "password authentication failed for user \"sre\"".to_owned();
+            let fix = Error::Refused { reason, message }.fix().unwrap();
+            assert_eq!(mask.apply(&fix), fix);
+        }
+    }
+
+    #[test]
     fn a_fix_names_the_role_or_database_as_sql_reads_it() {
         let fix = |reason, message: &str| Error::Refused { reason, message: message.to_owned() }.fix().unwrap();
         assert!(fix(NO_DATABASE, "FATAL: database \"My db\" does not exist").starts_with("CREATE DATABASE \"My db\","));
@@ -111,5 +145,10 @@ mod tests {
             |rights: &str| Error::NotAllowed { role: "sre".to_owned(), rights: rights.to_owned() }.fix().unwrap();
         assert_eq!(lacks("USAGE on the schema"), "GRANT USAGE ON SCHEMA public TO sre");
         assert_eq!(lacks("INSERT on entries"), format!("{TABLE_RIGHTS} sre"));
+        assert_eq!(lacks("SELECT on entries, INSERT on stages"), format!("{TABLE_RIGHTS} sre"));
+        let reads = lacks("SELECT on entries, SELECT on stages");
+        assert!(reads.starts_with("GRANT SELECT ON ALL TABLES IN SCHEMA public TO sre; a worker"), "{reads}");
+        let migration = |text: &str| Error::Migration(text.to_owned().into()).fix().unwrap();
+        assert_eq!(migration("permission denied for role sre"), "run tarsy migrate as the owner of the tables");
     }
 }

@@ -45,6 +45,7 @@ fn assert_one_fails(checks: &[[String; 3]], detail: &str, fix: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_without_jetstream_is_one_fault_with_its_fix_everywhere() {
     let (server, database) = (NatsServer::start_without_jetstream().await, TestDatabase::create().await);
+    let url = server.url();
     let with_account = "accounts { A { users: [{user: a, password: a}] } }";
     let account = NatsServer::start_with(with_account).await;
     let account = account.url().replace("nats://", "nats://a:a@");
@@ -55,11 +56,29 @@ async fn a_broker_without_jetstream_is_one_fault_with_its_fix_everywhere() {
     let found = join_all(cases.iter().map(|(url, ..)| checks(url, database.url(), "streams"))).await;
     for ((url, detail, fix), found) in cases.into_iter().zip(found) {
         assert_one_fails(&found, detail, fix);
-        let ran = commands(&url, database.url(), &["migrate"]).await.exits(1);
-        assert!(ran.err.contains(detail) && ran.err.contains(fix), "{ran:#?}");
+        for args in [&["migrate"][..], &["queue", "--wait", "1s"], &["dead-letters", "list"]] {
+            let ran = commands(&url, database.url(), args).await.exits(1);
+            assert!(ran.err.contains(detail) && ran.err.contains(fix), "{ran:#?}");
+        }
     }
-    let ran = commands(&server.url(), database.url(), &["submit", "-"]).await.exits(1);
-    assert!(ran.err.contains("has no JetStream") && ran.err.contains("start nats-server with -js"), "{ran:#?}");
+    let id = "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa";
+    let others: [(&[&str], i32); 6] = [
+        (&["submit", "-"], 1),
+        (&["queue", "--wait", "1s"], 1),
+        (&["dead-letters", "list"], 1),
+        (&["watch", "--all", "--timeout", "3s"], 1),
+        (&["watch", id, "--timeout", "3s"], 3),
+        (&["sessions", "cancel", id], 1),
+    ];
+    let ran = join_all(others.iter().map(|(args, _)| commands(&url, database.url(), args))).await;
+    for (ran, (args, code)) in ran.into_iter().zip(others) {
+        let ran = ran.exits(code);
+        assert!(ran.err.contains("has no JetStream"), "{args:?}: {ran:#?}");
+        assert!(ran.err.contains("Fix: start nats-server with -js"), "{args:?}: {ran:#?}");
+        for wrong in ["broker is unavailable", "cannot read", "still queued"] {
+            assert!(!ran.err.contains(wrong), "{args:?}: {ran:#?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,10 +91,15 @@ async fn each_refused_or_malformed_address_of_the_broker_has_its_own_sentence() 
             login("tarsy:hidden-word"),
             78,
             "refused the connection: user or password is wrong",
-            "nats://user:password@host",
+            "set NATS_USER and NATS_PASSWORD",
         ),
         (login("hidden-word"), 78, "refused the connection: the token is wrong", "NATS_USER and NATS_PASSWORD"),
-        (server.url(), 78, "refused the connection: it asks for a login, and none is set", "nats://user:password@host"),
+        (
+            server.url(),
+            78,
+            "refused the connection: it asks for a login, and none is set",
+            "set NATS_USER and NATS_PASSWORD",
+        ),
         (
             server.url().replace("nats:", "http:"),
             78,
@@ -111,12 +135,7 @@ async fn each_refusal_of_the_database_has_its_own_sentence_and_fix() {
             "there is no such role",
             "CREATE ROLE tarsy_stranger LOGIN",
         ),
-        (
-            role.url.clone(),
-            1,
-            "lacks SELECT on __diesel_schema_migrations",
-            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES",
-        ),
+        (role.url.clone(), 1, "lacks SELECT on __diesel_schema_migrations", "GRANT SELECT ON ALL TABLES"),
         (empty.url().to_owned(), 1, "", "tarsy migrate"),
         (
             format!("postgres://u:hidden-word@{NOWHERE}/d"),
@@ -134,6 +153,15 @@ async fn each_refusal_of_the_database_has_its_own_sentence_and_fix() {
         assert!(ran.err.contains(detail) && ran.err.contains(fix), "{ran:#?}");
         assert!(ran.took < Duration::from_secs(5), "{ran:#?}");
     }
+    let ran = commands(&nats.url(), &role.url, &["migrate"]).await.exits(1);
+    assert!(ran.err.contains("which lacks SELECT on __diesel_schema_migrations"), "{ran:#?}");
+    assert!(ran.err.ends_with("Fix: run tarsy migrate as the owner of the tables\n"), "{ran:#?}");
+    database.execute(&format!("GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}", role.name));
+    commands(&nats.url(), &role.url, &["sessions", "list"]).await.exits(0);
+    let found = checks(&nats.url(), &role.url, "postgres").await;
+    assert!(found.len() == 1 && found[0][0] == "warn", "{found:#?}");
+    assert!(found[0][1].contains("it suffices to read, but no worker starts with it"), "{found:#?}");
+    assert!(found[0][1].ends_with(" more rights"), "{found:#?}");
     database
         .execute(&format!("REVOKE CREATE ON SCHEMA public FROM PUBLIC; REVOKE CONNECT ON DATABASE {name} FROM PUBLIC"));
     let found = checks(&nats.url(), &role.url, "postgres").await;
@@ -146,14 +174,19 @@ async fn each_refusal_of_the_database_has_its_own_sentence_and_fix() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_password_and_a_missing_one_are_told_apart() {
+async fn a_wrong_password_a_missing_one_and_missing_tls_have_their_own_fixes() {
     let (nats, server) = (NatsServer::start().await, PostgresServer::start().await);
     server.require_passwords("tarsy").await;
     let with = |login: &str| server.url().replace("postgres@", login);
     let fix = "\\password tarsy in psql sets the password";
     let cases = [
         (with("tarsy:hidden-word@"), "user or password is wrong", fix),
-        (with("tarsy@"), "a password is missing", "or set DATABASE_PASSWORD"),
+        (with("tarsy@"), "a password is missing", "set DATABASE_PASSWORD"),
+        (
+            format!("{}?sslmode=require", server.url()),
+            "the server has no TLS, and this address requires it",
+            "ssl = on on the server, or another sslmode in DATABASE_URL",
+        ),
     ];
     let broker = nats.url();
     let found = join_all(cases.iter().map(|(url, ..)| checks(&broker, url, "postgres"))).await;
