@@ -8,7 +8,10 @@ use crate::cli::render::{format, text};
 use crate::investigation::ids::SessionId;
 
 pub use crate::investigation::readable::text::short_id as short;
+pub use crate::reports::words::unavailable;
 
+/// No session has begun; alerts may wait.
+pub const NO_SESSION: &str = "there is no session yet; tarsy queue shows what waits";
 /// Columns of a fingerprint in a sentence.
 const FINGERPRINT_COLUMNS: usize = 60;
 
@@ -64,23 +67,6 @@ pub fn workers(workers: Workers) -> String {
     let (count, slots) = (format::count(workers.count, "worker"), format::count(workers.slots, "slot"));
     let paused = if workers.paused > 0 { format!(", {} paused", workers.paused) } else { String::new() };
     format!("{count}, {slots}, {} busy{paused}", workers.busy)
-}
-
-/// The services that are unavailable, as workers name them: `the LLM service does not answer`.
-pub fn unavailable(services: &[&str]) -> String {
-    let name = |service: &&str| match *service {
-        "llm-service" => "the LLM service".to_owned(),
-        "database" => "the database".to_owned(),
-        "nats" => "NATS".to_owned(),
-        other => text::one_line(other, Charset::Unicode),
-    };
-    let names: Vec<String> = services.iter().map(name).collect();
-    match names.as_slice() {
-        // A worker that has just started has not asked any service.
-        [] => "the workers check their services".to_owned(),
-        [one] => format!("{one} does not answer"),
-        [rest @ .., last] => format!("{} and {last} do not answer", rest.join(", ")),
-    }
 }
 
 /// Neither the queue nor the database knows the id.
@@ -176,7 +162,5 @@ mod tests {
         assert_eq!(workers(Workers { count: 2, slots: 8, busy: 8, paused: 1 }), "2 workers, 8 slots, 8 busy, 1 paused");
         assert_eq!(workers(Workers { count: 1, slots: 1, ..Workers::default() }), "1 worker, 1 slot, 0 busy");
         assert_eq!(workers(Workers::default()), "no worker is running: tarsy worker starts one");
-        assert_eq!(unavailable(&["llm-service"]), "the LLM service does not answer");
-        assert_eq!(unavailable(&["database", "nats"]), "the database and NATS do not answer");
     }
 }

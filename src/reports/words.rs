@@ -6,8 +6,10 @@ use chrono::{DateTime, Utc};
 
 use super::{AlertReport, DispositionKind, ModelReport, Tokens};
 use crate::engine::ports::DeadReason;
+use crate::engine::worker::probes::PROVIDERS;
 use crate::investigation::intake::headers::RETRY_OF;
 use crate::investigation::readable::format::{self, millis};
+use crate::investigation::readable::text::{self, Charset};
 
 /// The state of the alert in words: `completed (final answer) after 6.1 s`.
 pub fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
@@ -72,4 +74,61 @@ pub fn moment(at: DateTime<Utc>) -> String {
 /// `timed out` for `timed_out`.
 pub fn status_word(status: &str) -> String {
     status.replace('_', " ")
+}
+
+/// Why workers claim nothing, by the services that they name: `the LLM service does not answer`. It ends with the
+/// command that says more, where there is one.
+pub fn unavailable(services: &[&str]) -> String {
+    let hint = if lacks_provider(services) { format!(" ({WHY_NO_PROVIDER})") } else { String::new() };
+    format!("{}{hint}", unavailable_in_short(services))
+}
+
+/// The command that says why no provider of models can be called.
+pub const WHY_NO_PROVIDER: &str = "tarsy models --probe says why";
+
+/// Whether workers wait for a provider of models.
+pub fn lacks_provider(services: &[&str]) -> bool {
+    services.contains(&PROVIDERS)
+}
+
+/// As [`unavailable`], without the command.
+pub fn unavailable_in_short(services: &[&str]) -> String {
+    let name = |service: &&str| match *service {
+        "llm-service" => "the LLM service".to_owned(),
+        "database" => "the database".to_owned(),
+        "nats" => "NATS".to_owned(),
+        other => text::one_line(other, Charset::Unicode),
+    };
+    let names: Vec<String> = services.iter().filter(|service| **service != PROVIDERS).map(name).collect();
+    let silent = match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} does not answer")),
+        [rest @ .., last] => Some(format!("{} and {last} do not answer", rest.join(", "))),
+    };
+    let models = lacks_provider(services).then(|| "no provider of models can be called".to_owned());
+    let causes: Vec<String> = silent.into_iter().chain(models).collect();
+    // A worker that has just started has not asked any service.
+    if causes.is_empty() { "the workers check their services".to_owned() } else { causes.join("; ") }
+}
+
+/// Why no investigation of the alert began; `None` if one did, or may.
+pub fn why_ended(report: &AlertReport) -> Option<&str> {
+    let ended = report.disposition == DispositionKind::Ended && report.session.is_none();
+    ended.then(|| report.dead_detail.as_deref().unwrap_or("it was resolved before one began"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_pause_has_a_sentence_for_services_and_one_for_providers() {
+        assert_eq!(unavailable(&[]), "the workers check their services");
+        assert_eq!(unavailable(&["llm-service"]), "the LLM service does not answer");
+        assert_eq!(unavailable(&["database", "nats"]), "the database and NATS do not answer");
+        let why = "no provider of models can be called (tarsy models --probe says why)";
+        assert_eq!(unavailable(&["providers"]), why);
+        assert_eq!(unavailable(&["nats", "providers"]), format!("NATS does not answer; {why}"));
+        assert_eq!(unavailable_in_short(&["providers"]), "no provider of models can be called");
+    }
 }

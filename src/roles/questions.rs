@@ -5,6 +5,7 @@ use crate::investigation::alert::Severity;
 use crate::investigation::follow_up::MAX_QUESTION_BYTES;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{self, IntakeError};
+use crate::reports::words::why_ended;
 use crate::reports::{AlertReport, DispositionKind};
 
 /// The last token of the subject; operators see it in the queue.
@@ -38,16 +39,16 @@ pub fn may_ask(report: &AlertReport) -> Result<SessionId, String> {
         let joined = joined.short();
         return Err(format!("alert {short} joined session {joined}: tarsy ask {joined} asks about that one"));
     }
+    if let Some(why) = why_ended(report) {
+        return Err(format!("alert {short} was not investigated: {why}"));
+    }
     match report.disposition {
         DispositionKind::Dead => {
             return Err(format!(
                 "alert {short} was given up and not investigated: tarsy dead-letters show {short} says why"
             ));
         }
-        DispositionKind::Ended => {
-            return Err(format!("alert {short} was not investigated: it was resolved before one began"));
-        }
-        DispositionKind::Undecided | DispositionKind::Opened | DispositionKind::Joined => {}
+        DispositionKind::Ended | DispositionKind::Undecided | DispositionKind::Opened | DispositionKind::Joined => {}
     }
     if let Some(root) = report.parent_id {
         return Ok(root);
@@ -68,6 +69,21 @@ pub fn urgency(report: &AlertReport) -> Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::testing::data::report;
+
+    #[test]
+    fn the_reason_why_an_alert_was_not_investigated_is_the_stored_one() {
+        let ended = |dead_detail: Option<&str>| {
+            let dead_detail = dead_detail.map(str::to_owned);
+            let (disposition, session) = (DispositionKind::Ended, None);
+            let report = AlertReport { disposition, session, dead_detail, ..report() };
+            (report.alert_id.short(), may_ask(&report).unwrap_err())
+        };
+        let (short, cancelled) = ended(Some("cancelled before it was investigated"));
+        assert_eq!(cancelled, format!("alert {short} was not investigated: cancelled before it was investigated"));
+        let (_, resolved) = ended(None);
+        assert_eq!(resolved, format!("alert {short} was not investigated: it was resolved before one began"));
+    }
 
     #[test]
     fn an_invalid_question_is_refused_before_anything_is_published() {

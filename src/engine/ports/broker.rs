@@ -145,8 +145,8 @@ pub struct WorkerStatus {
     pub busy: u32,
     /// `claiming`, `paused` (something it needs is unavailable) or `draining`.
     pub state: String,
-    /// The services that are unavailable while it is paused: `nats`, `database`, `llm-service`. An earlier version
-    /// sends none.
+    /// What is unavailable while it is paused: `nats`, `database`, `llm-service`, `providers`. An earlier version sends
+    /// none.
     #[serde(default)]
     pub unavailable: Vec<String>,
     /// How long it has been in this state, in milliseconds; 0 from an earlier version.

@@ -3,6 +3,7 @@
 //!
 //! A claimed alert would only go back to the queue, and redeliveries slow a queue down more than waiting does.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,6 +63,17 @@ pub struct Probes<W: World, B, P> {
     /// Whether the providers of models can be called. Asked while the LLM service serves.
     pub providers: P,
     pub state: watch::Sender<State>,
+    pub remedies: Remedies,
+}
+
+/// For each service where it is and what mends it, for the log.
+#[derive(Clone, Debug, Default)]
+pub struct Remedies(pub BTreeMap<&'static str, String>);
+
+impl Remedies {
+    fn of(&self, services: &[&str]) -> String {
+        services.iter().filter_map(|service| self.0.get(service)).cloned().collect::<Vec<_>>().join("; ")
+    }
 }
 
 impl<W: World, B, P, C> Probes<W, B, P>
@@ -90,7 +102,8 @@ where
                 match now {
                     State::Claiming | State::Draining => tracing::info!("claiming started"),
                     State::Paused(unavailable) => {
-                        tracing::warn!("claiming paused: {} unavailable", unavailable.join(", "));
+                        let fix = self.remedies.of(&unavailable);
+                        tracing::warn!(fix, "claiming paused: {} unavailable", unavailable.join(", "));
                     }
                 }
             }
@@ -130,7 +143,8 @@ mod tests {
         let link = Arc::clone(&connected);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
         let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
-        let probes = Probes { shared, broker: move || link.load(Ordering::Relaxed), providers: async || true, state };
+        let (broker, remedies) = (move || link.load(Ordering::Relaxed), Remedies::default());
+        let probes = Probes { shared, broker, providers: async || true, state, remedies };
         let task = tokio::spawn(probes.run(end.clone()));
         let mut is = async |expected: State, within: u64| {
             let began = Instant::now();
@@ -162,7 +176,9 @@ mod tests {
             DeliveryHarness::new(vec![Disposition::Opened; 2], vec![], Claim::Busy(Duration::from_secs(5)), SETTLED);
         let (state, mut states) = watch::channel(State::Paused(vec![]));
         let (shared, end) = (Arc::clone(&harness.shared), CancellationToken::new());
-        let task = tokio::spawn(Probes { shared, broker: || true, providers: async || true, state }.run(end.clone()));
+        let remedies = Remedies::default();
+        let probes = Probes { shared, broker: || true, providers: async || true, state, remedies };
+        let task = tokio::spawn(probes.run(end.clone()));
         states.wait_for(|state| *state == State::Claiming).await.unwrap();
         harness.deliver(b"x").await;
         *lock(&harness.sessions.unavailable) = Some("reachable");

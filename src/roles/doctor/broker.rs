@@ -10,6 +10,7 @@ use futures_util::future::{BoxFuture, Shared};
 use super::{Check, Checked, Verdict};
 use crate::bus::{self, Nats, TopologySettings};
 use crate::engine::ports::WorkerStatus;
+use crate::reports::words::unavailable;
 use crate::roles::connect::Addresses;
 
 /// Long enough for a status of every worker, which are sent every five seconds.
@@ -166,16 +167,50 @@ pub(super) fn of_workers(workers: &[WorkerStatus]) -> Result<Check, Check> {
     }
     let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
     let busy: usize = workers.iter().map(|worker| worker.running()).sum();
-    let idle: Vec<String> = workers
-        .iter()
-        .filter(|worker| worker.state != "claiming")
-        .map(|worker| format!("{} is {}", worker.name, worker.state))
-        .collect();
+    let idle: Vec<String> = workers.iter().filter(|worker| worker.state != "claiming").map(not_claiming).collect();
     let many = if workers.len() == 1 { "" } else { "s" };
     let detail = format!("{} worker{many}, {slots} slots, {busy} busy", workers.len());
     Ok(if idle.is_empty() {
         Check::new("workers", Verdict::Ok, detail)
     } else {
-        Check::new("workers", Verdict::Warn, format!("{detail}; {}", idle.join(", ")))
+        Check::new("workers", Verdict::Warn, format!("{detail}; {}", idle.join("; ")))
     })
+}
+
+/// A worker that claims nothing, with the reason if it is paused.
+fn not_claiming(worker: &WorkerStatus) -> String {
+    let services: Vec<&str> = worker.unavailable.iter().map(String::as_str).collect();
+    let why = if services.is_empty() { String::new() } else { format!(": {}", unavailable(&services)) };
+    format!("{} is {}{why}", worker.name, worker.state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::investigation::ids::WorkerId;
+
+    #[test]
+    fn a_paused_worker_has_its_reason_and_one_that_shuts_down_has_none() {
+        let of = |state: &str, unavailable: &[&str]| WorkerStatus {
+            worker_id: WorkerId(uuid::Uuid::nil()),
+            name: "w1".to_owned(),
+            version: String::new(),
+            slots: 4,
+            sessions: Vec::new(),
+            busy: 0,
+            state: state.to_owned(),
+            unavailable: unavailable.iter().map(|service| (*service).to_owned()).collect(),
+            state_ms: 0,
+        };
+        let detail = |status: WorkerStatus| of_workers(&[status]).unwrap().detail;
+        assert_eq!(
+            detail(of("paused", &["providers"])),
+            "1 worker, 4 slots, 0 busy; w1 is paused: no provider of models can be called (tarsy models --probe says why)"
+        );
+        assert_eq!(
+            detail(of("paused", &["llm-service"])),
+            "1 worker, 4 slots, 0 busy; w1 is paused: the LLM service does not answer"
+        );
+        assert_eq!(detail(of("draining", &[])), "1 worker, 4 slots, 0 busy; w1 is draining");
+    }
 }

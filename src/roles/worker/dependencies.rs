@@ -3,6 +3,7 @@
 //! A worker waits for a service that is unavailable, in any order and for as long as it takes. A fault that waiting
 //! cannot repair ends the worker.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::bus::{Error, FeedSettings, JetStreamCancelRequests, JetStreamFeed, Na
 use crate::config::Config;
 use crate::engine::mutex::lock;
 use crate::engine::run::masked::Masked;
+use crate::engine::worker::probes::{PROVIDERS, Remedies};
 use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
@@ -39,6 +41,18 @@ pub(super) struct Dependencies {
     pub(super) client: Client,
     pub(super) tools: Arc<Servers>,
     pub(super) mask: Mask,
+    pub(super) remedies: Remedies,
+}
+
+/// What mends each service of a worker.
+fn remedies(addresses: &Addresses) -> Remedies {
+    let (nats, database) = (addresses.redacted_nats(), addresses.redacted_database());
+    Remedies(BTreeMap::from([
+        ("nats", format!("start NATS at {nats}, or set NATS_URL")),
+        ("database", format!("start Postgres at {database}, or set DATABASE_URL")),
+        ("llm-service", format!("start tarsy llm-service at {}, or set TARSY_LLM_ADDR", addresses.llm_addr)),
+        (PROVIDERS, "tarsy models --probe says why no model can be called".to_owned()),
+    ]))
 }
 
 /// The services that a worker still waits for, with the reason where a person has to act.
@@ -112,7 +126,8 @@ pub(super) async fn connect_dependencies(
     let feed = Arc::new(JetStreamFeed::new(&nats, Arc::clone(&store), FeedSettings::default()));
     let model = Arc::new(Masked::new(client.clone(), mask.clone()));
     let tools = Arc::new(tools::start(config, mask.clone(), &CancellationToken::new())?);
-    Ok(Dependencies { nats, cancel_requests, store, feed, model, client, tools, mask: mask.clone() })
+    let (mask, remedies) = (mask.clone(), remedies(addresses));
+    Ok(Dependencies { nats, cancel_requests, store, feed, model, client, tools, mask, remedies })
 }
 
 /// Waits until the streams can be read, and compares them with what this version needs.

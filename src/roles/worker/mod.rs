@@ -224,7 +224,8 @@ impl<I: Intake> Worker<I> {
             let check = Arc::clone(&check);
             async move { check.passes().await }
         };
-        let probes = Probes { shared: shared(), broker, providers: passes, state };
+        let remedies = self.dependencies.remedies.clone();
+        let probes = Probes { shared: shared(), broker, providers: passes, state, remedies };
         let applier = StateApplier { state: states.clone(), timeline: timelines, providers, flow, ready };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let announcer = Announcer { shared: shared(), version, state: states };

@@ -43,7 +43,7 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
     let filter = SessionFilter { limit: args.limit, status: args.status, since: args.since, search: args.search };
     let sessions = database.call(database.store.list_sessions(filter.clone())).await?;
     if sessions.is_empty() {
-        note(if is_filtered { "no matching sessions" } else { "there is no session yet" })?;
+        note(if is_filtered { "no matching sessions" } else { messages::NO_SESSION })?;
         return Ok(Exit::Done);
     }
     let style = TerminalEnv::of_process().style();

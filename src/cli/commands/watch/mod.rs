@@ -17,6 +17,7 @@ use super::{addresses, one_line_error, public_url, sessions};
 use crate::bus::AllFollower;
 use crate::cli::args::{GlobalArgs, WatchArgs};
 use crate::cli::exit::Exit;
+use crate::cli::messages;
 use crate::cli::render::tables::list;
 use crate::cli::render::timeline::event_line;
 use crate::cli::session_ref::SessionRef;
@@ -70,7 +71,7 @@ async fn find(
     }
     let newest = SessionFilter { limit: 1, ..SessionFilter::default() };
     let newest = database.call(database.store.list_sessions(newest)).await?.pop();
-    newest.map(|session| session.session_id).context("there is no session yet")
+    newest.map(|session| session.session_id).context(messages::NO_SESSION)
 }
 
 /// Prints the running sessions, then every event of every session, until Ctrl-C or the time limit.

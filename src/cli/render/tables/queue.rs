@@ -11,6 +11,7 @@ use crate::cli::render::format::{self, millis};
 use crate::cli::render::style::{Paint, Style};
 use crate::engine::ports::WorkerStatus;
 use crate::investigation::ids::SessionId;
+use crate::reports::words::{WHY_NO_PROVIDER, lacks_provider, unavailable_in_short};
 
 /// An alert or question that no worker has claimed, with masked texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
         let since = Some(worker.state_ms).filter(|ms| *ms > 0).map(Duration::from_millis);
         let since = since.map(|since| format!(" (since {})", format::span(since))).unwrap_or_default();
         let (state, paint) = match worker.state.as_str() {
-            "paused" => (format!("paused: {}{since}", messages::unavailable(&services)), Paint::Yellow),
+            "paused" => (format!("paused: {}{since}", unavailable_in_short(&services)), Paint::Yellow),
             other => (other.to_owned(), Paint::Plain),
         };
         [
@@ -85,5 +86,11 @@ pub fn workers(workers: &[WorkerStatus], style: &Style) -> Vec<String> {
             Cell::new(&state, style).painted(paint),
         ]
     });
-    table(columns, &["slots", "busy"], rows, style)
+    let mut lines = table(columns, &["slots", "busy"], rows, style);
+    // Below the table, whose cells a narrow terminal cuts.
+    let waits = |worker: &WorkerStatus| worker.unavailable.iter().any(|service| lacks_provider(&[service]));
+    if workers.iter().any(waits) {
+        lines.push(format!("no provider of models can be called: {WHY_NO_PROVIDER}"));
+    }
+    lines
 }

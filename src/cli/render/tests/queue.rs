@@ -68,3 +68,13 @@ fn the_queue_shows_each_priority_what_comes_next_and_why_workers_are_paused() {
         (2, vec!["no worker is running: tarsy worker starts one".to_owned()])
     );
 }
+
+#[test]
+fn a_worker_without_a_provider_is_listed_with_the_command_that_says_why() {
+    let mut keyless = worker("vm-27499", "paused", &["providers"]);
+    keyless.state_ms = 12_000;
+    let lines = queue::workers(&[keyless], &narrow());
+    fits(&lines, 80);
+    assert!(lines[1].ends_with("paused: no provider of models can be called (since 12 s)"), "{lines:#?}");
+    assert_eq!(lines[2], "no provider of models can be called: tarsy models --probe says why");
+}

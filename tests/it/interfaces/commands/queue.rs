@@ -187,6 +187,8 @@ async fn an_alert_that_no_worker_has_seen_is_listed_shown_and_cancelled() {
     assert_eq!(cancelled, format!("session {short} is cancelled\n"));
     let show = run(&system, &["show", short]).await.exits(0).out;
     assert!(show.contains("cancelled before it was investigated"), "{show}");
+    let ask = run(&system, &["ask", short, "why?"]).await.exits(1).err;
+    assert_eq!(ask, format!("tarsy: alert {short} was not investigated: cancelled before it was investigated\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,7 +17,10 @@ async fn completed(system: &TestSystem, session: SessionId) {
 async fn sessions_are_listed_by_status_age_and_words() {
     let system = TestSystem::start(&[]).await;
     let empty = run(&system, &["sessions", "list"]).await.exits(0);
-    assert_eq!((empty.out.as_str(), empty.err.as_str()), ("", "there is no session yet\n"));
+    assert_eq!(
+        (empty.out.as_str(), empty.err.as_str()),
+        ("", "there is no session yet; tarsy queue shows what waits\n")
+    );
 
     let (_worker, _) = system.worker("w1").await;
     let session = system.publish().await;
@@ -80,6 +83,16 @@ async fn a_rerun_investigates_the_same_alert_with_the_same_severity() {
     assert_eq!(again["headers"]["Tarsy-Retry-Of"], json!(session));
     assert_eq!(again["fingerprint"], shown["fingerprint"], "it is the same alert");
     assert_eq!(again["alert_type"], shown["alert_type"]);
+
+    let chains = system.file("chains.yaml");
+    std::fs::write(&chains, "agents: {sre: {}}\nagent_chains: {k8s: {stages: [{name: s, agents: [{name: sre}]}]}}\n")
+        .unwrap();
+    let stored = "SELECT count(*) FROM alerts";
+    let alerts = system.database.number(stored);
+    let args = ["sessions", "rerun", &short, "--chain", "nope", "--config", chains.to_str().unwrap()];
+    let refused = run(&system, &args).await.exits(1);
+    assert_eq!(refused.err, "tarsy: there is no chain \"nope\"; there are: k8s; nothing was published\n");
+    assert_eq!((refused.out.as_str(), system.database.number(stored)), ("", alerts));
 
     let file = system.file("severe.json");
     std::fs::write(&file, r#"{"alertname": "DiskFull", "severity": "critical"}"#).unwrap();

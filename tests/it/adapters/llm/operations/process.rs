@@ -171,7 +171,9 @@ async fn a_worker_with_a_wrong_token_says_so_and_claims_nothing() {
     let worker = Tarsy::spawn("w1", &["worker"], &[env.each().as_slice(), &wrong].concat());
     let line = worker.logged("llm-service cannot be used").await;
     assert!(line.contains("does not accept the token") && line.contains("TARSY_LLM_TOKEN_FILE"), "{line}");
-    worker.logged("claiming paused: llm-service unavailable").await;
+    let paused = worker.logged("claiming paused: llm-service unavailable").await;
+    let fix = format!("fix=\"start tarsy llm-service at {address}, or set TARSY_LLM_ADDR\"");
+    assert!(paused.contains(&fix), "{paused}");
     assert!(!worker.log().contains("wrong-token-4712"), "{}", worker.log());
 }
 
