@@ -10,13 +10,13 @@ use super::output::{json_line, json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, submit};
-use crate::bus::{CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
+use crate::bus::{self, CHAIN, MAX_DEAD_LETTERS, Nats, StoredDeadLetter};
 use crate::cli::args::{
     DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     GlobalArgs, LetterRef,
 };
 use crate::cli::exit::Exit;
-use crate::cli::render::tables::dead_letters;
+use crate::cli::render::tables::dead_letters::{self, Remedy};
 use crate::cli::view::TerminalEnv;
 use crate::config::Config;
 use crate::investigation::ids::SessionId;
@@ -69,16 +69,25 @@ async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> an
     } else if args.json {
         print_json(&as_json(&letter))?;
     } else {
-        // The chains are only a hint, so a faulty configuration is ignored.
-        let chains = load_config(global).map(|config| config.agent_chains.into_keys().collect()).unwrap_or_default();
-        print(&dead_letters::letter(&letter, &self::chains(chains, &letter), &style))?;
+        // The remedy is only a hint, so a faulty configuration is ignored.
+        let remedy = remedy(&letter, load_config(global).ok().as_ref());
+        print(&dead_letters::letter(&letter, &remedy, &style))?;
     }
     Ok(Exit::Done)
 }
 
-/// The chains to choose from, if the alert was given up because of its chain.
-fn chains(defined: Vec<String>, letter: &StoredDeadLetter) -> Vec<String> {
-    if letter.reason == "unknown_chain" { defined } else { Vec::new() }
+/// What helps against a dead letter, with this configuration of the workers.
+fn remedy(letter: &StoredDeadLetter, config: Option<&Config>) -> Remedy {
+    let (is_kept, bytes) = (!letter.body.is_empty(), u64::try_from(letter.body.len()).unwrap_or(u64::MAX));
+    let fits = config.is_none_or(|config| bytes <= config.worker.max_alert_bytes);
+    match letter.reason.as_str() {
+        "undecodable" | "empty" => Remedy::Nothing,
+        "too_large" if !is_kept || !fits => Remedy::SubmitAgain,
+        "unknown_chain" => {
+            Remedy::Retry(config.map(|config| config.agent_chains.keys().cloned().collect()).unwrap_or_default())
+        }
+        _ => Remedy::Retry(Vec::new()),
+    }
 }
 
 async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> anyhow::Result<Exit> {
@@ -97,17 +106,14 @@ async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> a
 fn may_retry(letter: &StoredDeadLetter, chain: Option<&str>, config: &Config) -> anyhow::Result<()> {
     let short = letter.alert_id.short();
     let same = |why: &str| format!("alert {short} would become the same dead letter: {why}");
-    ensure!(
-        !matches!(letter.reason.as_str(), "undecodable" | "empty"),
-        "{}; tarsy dead-letters drop {short} removes it",
-        same(&letter.detail)
-    );
-    let limit = config.worker.max_alert_bytes;
-    ensure!(
-        letter.reason != "too_large" || u64::try_from(letter.body.len())? <= limit,
-        "{}; worker.max_alert_bytes is {limit}",
-        same(&letter.detail)
-    );
+    match remedy(letter, Some(config)) {
+        Remedy::Nothing => bail!("{}; tarsy dead-letters drop {short} removes it", same(&letter.detail)),
+        Remedy::SubmitAgain if letter.body.is_empty() => bail!(bus::Error::BodyNotKept(letter.alert_id)),
+        Remedy::SubmitAgain => {
+            bail!("{}; worker.max_alert_bytes is {}", same(&letter.detail), config.worker.max_alert_bytes);
+        }
+        Remedy::Retry(_) => {}
+    }
     submit::check_chain(config, chain)?;
     let named = chain.or_else(|| letter.headers.get(CHAIN).and_then(Value::as_str)).map(str::trim);
     if let (Some(named), "unknown_chain", Some(known)) = (named, letter.reason.as_str(), config.named_chains()) {
@@ -179,4 +185,45 @@ fn as_json(letter: &StoredDeadLetter) -> Value {
         object.insert("body_bytes".to_owned(), letter.body.len().into());
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_retry_is_offered_exactly_where_it_is_accepted() {
+        let config = Config::load(None, &|_| None).unwrap();
+        let letter = |reason: &str, bytes: usize, headers: Value| StoredDeadLetter {
+            alert_id: SessionId(Uuid::nil()),
+            reason: reason.to_owned(),
+            detail: "why".to_owned(),
+            subject: "tarsy.alerts.low".to_owned(),
+            alert_sequence: 1,
+            deliveries: 1,
+            stored_at: Utc::now(),
+            sequence: 1,
+            headers,
+            body: vec![b'x'; bytes],
+        };
+        let over = usize::try_from(config.worker.max_alert_bytes).unwrap() + 1;
+        for (reason, bytes, expected) in [
+            ("undecodable", 2, Remedy::Nothing),
+            ("empty", 0, Remedy::Nothing),
+            ("too_large", 0, Remedy::SubmitAgain),
+            ("too_large", over, Remedy::SubmitAgain),
+            ("too_large", 9, Remedy::Retry(Vec::new())),
+            ("unknown_chain", 9, Remedy::Retry(vec!["default".to_owned()])),
+            ("of a newer version", 9, Remedy::Retry(Vec::new())),
+        ] {
+            let letter = letter(reason, bytes, json!({}));
+            let (offered, accepted) = (remedy(&letter, Some(&config)), may_retry(&letter, None, &config));
+            assert_eq!(matches!(offered, Remedy::Retry(_)), accepted.is_ok(), "{reason}: {accepted:?}");
+            assert_eq!(offered, expected, "{reason}");
+        }
+    }
 }

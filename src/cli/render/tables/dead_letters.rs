@@ -27,8 +27,19 @@ pub fn letters(letters: &[StoredDeadLetter], style: &Style) -> Vec<String> {
     table(columns, &["size", "when (utc)"], letters.iter().map(row), style)
 }
 
-/// One dead letter with the commands to retry and drop it; `chains` are the chains to choose from.
-pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Vec<String> {
+/// What a person can do about a dead letter, besides dropping it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Retrying may help, with one of these chains if there are any.
+    Retry(Vec<String>),
+    /// The alert is too large, and its body may be lost: only a shorter alert helps.
+    SubmitAgain,
+    /// No worker can read the body.
+    Nothing,
+}
+
+/// One dead letter with the commands that help.
+pub fn letter(letter: &StoredDeadLetter, remedy: &Remedy, style: &Style) -> Vec<String> {
     let short = letter.alert_id.short();
     let head =
         format!("{short}  {}  reason {}", moment(letter.stored_at), text::one_line(&letter.reason, style.charset));
@@ -48,14 +59,23 @@ pub fn letter(letter: &StoredDeadLetter, chains: &[String], style: &Style) -> Ve
         lines.extend(entry("with", &shown.collect::<Vec<_>>().join(", "), style));
     }
     lines.push(body(letter, style));
-    let chain = chains.first().map(|chain| format!(" [--chain {}]", text::one_line(chain, style.charset)));
-    let retry = format!("  then   tarsy dead-letters retry {short}{}", chain.unwrap_or_default());
     let drop = format!("tarsy dead-letters drop {short}");
-    let both = format!("{retry}   or   {drop}");
+    let first = match remedy {
+        Remedy::Retry(chains) => {
+            let chain = chains.first().map(|chain| format!(" [--chain {}]", text::one_line(chain, style.charset)));
+            format!("  then   tarsy dead-letters retry {short}{}", chain.unwrap_or_default())
+        }
+        Remedy::SubmitAgain => "  then   submit it again, with less text".to_owned(),
+        Remedy::Nothing => {
+            lines.push(format!("  then   {drop}"));
+            return lines;
+        }
+    };
+    let both = format!("{first}   or   {drop}");
     if text::width(&both) <= style.width {
         lines.push(both);
     } else {
-        lines.extend([retry, format!("  or     {drop}")]);
+        lines.extend([first, format!("  or     {drop}")]);
     }
     lines
 }

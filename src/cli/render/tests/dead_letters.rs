@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{fits, narrow};
 use crate::bus::StoredDeadLetter;
-use crate::cli::render::tables::dead_letters;
+use crate::cli::render::tables::dead_letters::{self, Remedy};
 use crate::investigation::ids::SessionId;
 
 fn letter(reason: &str, headers: Value, body: &[u8]) -> StoredDeadLetter {
@@ -41,10 +41,13 @@ fn dead_letters_are_listed_with_their_reasons() {
 }
 
 #[test]
-fn a_dead_letter_has_its_reason_and_the_commands_to_retry_and_drop_it() {
-    let chains = ["default".to_owned(), "kubernetes".to_owned()];
+fn a_dead_letter_has_its_reason_and_the_commands_that_help() {
+    let chains = vec!["default".to_owned(), "kubernetes".to_owned()];
+    let remedies = [Remedy::Retry(chains), Remedy::Nothing, Remedy::SubmitAgain];
+    let letters = all();
+    let shown = letters.iter().zip(&remedies);
     let shown: Vec<String> =
-        all().iter().map(|letter| fits(&dead_letters::letter(letter, &chains, &narrow()), 80)).collect();
+        shown.map(|(letter, remedy)| fits(&dead_letters::letter(letter, remedy, &narrow()), 80)).collect();
     insta::assert_snapshot!("letter_80", shown.join("\n\n"));
     let body = dead_letters::body_text(&all()[1], &narrow());
     assert!(body.ends_with("text") && !body.contains('\u{1b}') && !body.contains("owned"), "{body:?}");
