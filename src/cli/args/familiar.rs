@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words for one command each.
-const ALIASES: [(&str, &[&str]); 8] = [
+const ALIASES: [(&str, &[&str]); 9] = [
     ("list", &["sessions", "list"]),
     ("ls", &["sessions", "list"]),
     ("show", &["sessions", "show"]),
     ("get", &["sessions", "show"]),
+    ("describe", &["sessions", "show"]),
     ("rerun", &["sessions", "rerun"]),
     ("cancel", &["sessions", "cancel"]),
     ("follow", &["watch"]),
@@ -17,7 +18,7 @@ const ALIASES: [(&str, &[&str]); 8] = [
 ];
 
 /// Words that could mean several commands.
-const TIPS: [(&str, &str); 9] = [
+const TIPS: [(&str, &str); 15] = [
     (
         "status",
         "tarsy queue shows what waits and the workers, tarsy sessions show <id> an investigation, tarsy doctor the system",
@@ -36,21 +37,33 @@ const TIPS: [(&str, &str); 9] = [
         "tarsy sessions rerun <id> repeats an investigation, tarsy dead-letters retry <id> an alert that was given up",
     ),
     ("report", "tarsy sessions show <id> --report prints it as Markdown"),
+    ("ps", "tarsy queue shows the workers and what waits, tarsy sessions list the investigations"),
+    ("info", "tarsy doctor checks the system, tarsy sessions show <id> shows an investigation"),
+    ("stop", "tarsy sessions cancel <id> ends an investigation; Ctrl-C or SIGTERM ends a worker"),
+    ("delete", DELETE),
+    ("rm", DELETE),
+    ("remove", DELETE),
 ];
+const DELETE: &str =
+    "tarsy prune deletes old investigations and alerts, tarsy dead-letters drop <id> an alert that was given up";
+/// The tip for a text without quotes.
+const QUOTE: &str = "quote the text: tarsy submit 'disk full on db-3'";
 
 /// Commands with free words, among which `-o json` is text.
 const FREE_WORDS: [&str; 1] = ["ask"];
 
 /// The arguments with the command that an alias means, and with `--json` instead of `-o json`.
 pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
-    let alias = arguments.get(1).and_then(|word| ALIASES.iter().find(|(alias, _)| word == alias));
-    let mut translated: Vec<OsString> = arguments.iter().take(1).cloned().collect();
+    // `help` has the word behind it.
+    let before = if arguments.get(1).is_some_and(|word| word == "help") { 2 } else { 1 };
+    let alias = arguments.get(before).and_then(|word| ALIASES.iter().find(|(alias, _)| word == alias));
+    let mut translated: Vec<OsString> = arguments.iter().take(before).cloned().collect();
     let rest = match alias {
         Some((_, command)) => {
             translated.extend(command.iter().map(OsString::from));
-            arguments.into_iter().skip(2).collect()
+            arguments.into_iter().skip(before + 1).collect()
         }
-        None => arguments.into_iter().skip(1).collect::<Vec<_>>(),
+        None => arguments.into_iter().skip(before).collect::<Vec<_>>(),
     };
     if rest.first().is_some_and(|word| FREE_WORDS.iter().any(|command| word == command)) {
         translated.extend(rest);
@@ -73,8 +86,16 @@ pub(super) fn translated(arguments: Vec<OsString>) -> Vec<OsString> {
     translated
 }
 
-/// Adds the tip for an unknown command.
-pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
+/// Adds the tip for an unknown command, or for an alert in several words. `command` has the error.
+pub(super) fn with_tip(mut error: clap::Error, command: &str) -> clap::Error {
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && command == "submit"
+        && !word.starts_with('-')
+    {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![QUOTE.into()]));
+        return error;
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let tip = TIPS.iter().find(|(known, _)| known == word);
     if let (ErrorKind::InvalidSubcommand, Some((_, tip))) = (error.kind(), tip) {
@@ -99,6 +120,8 @@ mod tests {
             ("tarsy get 77d0b3aa -o json", "tarsy sessions show 77d0b3aa --json"),
             ("tarsy queue --output=json", "tarsy queue --json"),
             ("tarsy version", "tarsy --version"),
+            ("tarsy help list", "tarsy help sessions list"),
+            ("tarsy describe 77d0b3aa", "tarsy sessions show 77d0b3aa"),
             ("tarsy sessions list", "tarsy sessions list"),
             ("tarsy submit -o yaml", "tarsy submit -o yaml"),
             ("tarsy submit -- -o json", "tarsy submit -- -o json"),

@@ -68,7 +68,8 @@ fn with_usage(mut error: clap::Error, arguments: &[OsString]) -> ParseError {
     if error.get(ContextKind::Usage).is_some() {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
     }
-    ParseError::Clap(familiar::with_tip(error))
+    let name = command.get_name().to_owned();
+    ParseError::Clap(familiar::with_tip(error, &name))
 }
 
 impl Command {

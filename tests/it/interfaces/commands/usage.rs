@@ -67,6 +67,15 @@ fn the_help_equals_its_reviewed_text() {
 }
 
 #[test]
+fn the_help_of_a_word_from_other_programs_is_that_of_the_command() {
+    for (word, command) in [("list", &["sessions", "list"][..]), ("get", &["sessions", "show"])] {
+        let found = tarsy(&["help", word]);
+        assert_eq!(found.status.code(), Some(0), "{found:?}");
+        assert_eq!(found.stdout, tarsy(&[&["help"], command].concat()).stdout, "{word}");
+    }
+}
+
+#[test]
 fn an_empty_alert_is_refused_before_it_is_published() {
     let output = tarsy(&["submit", "-"]);
     let message = String::from_utf8(output.stderr).unwrap();
@@ -86,6 +95,12 @@ fn wrong_usage_exits_with_two_and_names_the_accepted_values() {
         (&["run"], "tip: tarsy submit <file> --watch"),
         (&["investigate", "alert.json"], "tip: tarsy submit <file> --watch"),
         (&["serve"], "tip: tarsy worker, tarsy llm-service"),
+        (&["ps"], "tip: tarsy queue shows the workers"),
+        (&["info"], "tip: tarsy doctor checks"),
+        (&["stop", "77d0b3aa"], "tip: tarsy sessions cancel <id>"),
+        (&["delete", "77d0b3aa"], "tip: tarsy prune deletes"),
+        (&["help", "status"], "tip: tarsy queue shows"),
+        (&["submit", "disk", "full"], "tip: quote the text: tarsy submit 'disk full on db-3'"),
         (&["list", "--limit", "0"], "1..=1000"),
         (&["sessions", "ls", "--limit", "0"], "1..=1000"),
         (&["sessions"], "List, show, rerun or cancel"),
