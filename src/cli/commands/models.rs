@@ -12,8 +12,8 @@ use crate::config::find;
 use crate::roles::models::{Ask, State, report};
 
 /// For a directory without a configuration.
-const NO_FILE: &str = "there is no tarsy.yaml: a recording answers every alert, and no model is asked. tarsy init \
-                       writes a first tarsy.yaml; --config names another file";
+const NO_FILE: &str = "there is no tarsy.yaml: a recording knows the alerts of `tarsy drill --list` only; any other alert \
+                       fails. tarsy init writes a first tarsy.yaml; --config names another file";
 
 pub(super) async fn run(global: &GlobalArgs, args: ModelsArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;

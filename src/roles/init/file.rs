@@ -34,7 +34,8 @@ pub fn configuration(findings: &Findings, folder: &Path) -> String {
     ];
     let chosen = providers(findings);
     if chosen.iter().all(|chosen| chosen.name == RECORDING) {
-        lines.push("# No key and no local model was found: a recording answers every alert, and says so.".to_owned());
+        lines.push("# No key and no local model was found:".to_owned());
+        lines.push(format!("# {RECORDING_ONLY}."));
         lines.push("# `tarsy config example --list` names examples with a model.".to_owned());
     } else {
         lines.push("# The models. Keys are variables of the LLM service (tarsy llm-service).".to_owned());
@@ -54,6 +55,9 @@ pub fn configuration(findings: &Findings, folder: &Path) -> String {
     lines.join("\n")
 }
 
+/// What a configuration without a model does.
+pub(super) const RECORDING_ONLY: &str =
+    "a recording knows the alerts of `tarsy drill --list` only; any other alert fails";
 /// The name of the provider without a model.
 const RECORDING: &str = "recording";
 

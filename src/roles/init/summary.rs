@@ -1,6 +1,6 @@
 //! What `tarsy init` says: what it found, and which commands come next. Pure.
 
-use super::file::{Chosen, providers};
+use super::file::{Chosen, RECORDING_ONLY, providers};
 use super::findings::{CLUSTER_SERVER, ClusterAccess, Findings, OLLAMA_HOST, ServerProgram, VertexAi};
 use super::ollama::{Ollama, Place, ToolSupport};
 use crate::config::default_models::LOCAL;
@@ -35,7 +35,7 @@ pub fn found(findings: &Findings) -> Vec<(String, String)> {
         lines.push((name.to_owned(), format!("{place}: {then}")));
     }
     if chosen.iter().all(|chosen| chosen.model.is_empty()) {
-        lines.push(("no model".to_owned(), "a recording answers every alert, and says so".to_owned()));
+        lines.push(("no model".to_owned(), RECORDING_ONLY.to_owned()));
     }
     lines
 }
