@@ -84,6 +84,8 @@ pub struct SessionReport {
     pub worker: String,
     /// The lease epoch: grows by one with every claim and release.
     pub epoch: i32,
+    /// The workers that had it before, in order: one for each takeover.
+    pub previous_workers: Vec<String>,
     /// The number of its last event.
     pub last_seq: i32,
     /// What alerts that joined it have changed, in order.

@@ -68,19 +68,6 @@ pub fn count(number: impl TryInto<u64>, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// `1st`, `2nd`, `3rd`, `4th`, `11th`, `21st`.
-pub fn ordinal(number: impl TryInto<u64>) -> String {
-    let number = whole(number);
-    let ending = match (number % 100, number % 10) {
-        (11..=13, _) => "th",
-        (_, 1) => "st",
-        (_, 2) => "nd",
-        (_, 3) => "rd",
-        _ => "th",
-    };
-    format!("{number}{ending}")
-}
-
 /// A stored number is signed, and a length is a `usize`; a negative number counts as 0.
 fn whole(number: impl TryInto<u64>) -> u64 {
     number.try_into().unwrap_or_default()
@@ -134,8 +121,6 @@ mod tests {
             assert_eq!(span(Duration::from_millis(ms)), text);
             assert_eq!(took(ms), text);
         }
-        let ordinals = [1, 2, 3, 4, 11, 12, 21, 113].map(ordinal);
-        assert_eq!(ordinals, ["1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "113th"]);
         assert_eq!(count(1, "call"), "1 call");
         assert_eq!(count(0, "call"), "0 calls");
     }

@@ -79,6 +79,7 @@ fn session() -> SessionReport {
         chain: "kubernetes".to_owned(),
         worker: "w2".to_owned(),
         epoch: 2,
+        previous_workers: vec!["w1".to_owned()],
         last_seq: 19,
         alert_updates: Vec::new(),
         covered_updates: 0,

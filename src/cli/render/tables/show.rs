@@ -86,9 +86,7 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
         |finished| format!("until {}", moment(finished)),
     );
     let mut lines = fact("when", &format!("{}, {until}", moment(session.created_at)), style);
-    let owners =
-        if session.epoch > 1 { format!(" ({} worker)", format::ordinal(session.epoch)) } else { String::new() };
-    lines.extend(fact("chain", &format!("{} on worker {}{owners}", session.chain, session.worker), style));
+    lines.extend(fact("chain", &format!("{} on worker {}{}", session.chain, session.worker, earlier(session)), style));
     for each in &session.models {
         lines.extend(fact("model", &model(each), style));
     }
@@ -97,6 +95,17 @@ fn of_session(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec
         lines.extend(stages(session, now, style));
     }
     lines
+}
+
+/// The other workers that had the session. A lease epoch does not count workers: one worker may take several leases.
+fn earlier(session: &SessionReport) -> String {
+    let mut others: Vec<&str> = Vec::new();
+    for worker in session.previous_workers.iter().filter(|worker| **worker != session.worker) {
+        if !others.contains(&worker.as_str()) {
+            others.push(worker);
+        }
+    }
+    if others.is_empty() { String::new() } else { format!(", earlier on {}", others.join(", ")) }
 }
 
 fn stages(session: &SessionReport, now: DateTime<Utc>, style: &Style) -> Vec<String> {

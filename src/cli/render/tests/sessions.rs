@@ -166,6 +166,7 @@ fn completed_session() -> SessionReport {
         chain: "kubernetes".to_owned(),
         worker: "w2".to_owned(),
         epoch: 2,
+        previous_workers: vec!["w1".to_owned()],
         last_seq: 19,
         alert_updates: Vec::new(),
         covered_updates: 0,
@@ -232,6 +233,33 @@ fn a_session_is_shown_on_one_screen() {
     insta::assert_snapshot!("show_running", fits(&show::show(&running(), at(95), &narrow()), 80));
     let ascii = show::show(&completed(), at(95), &Style { charset: Charset::Ascii, ..narrow() });
     assert!(ascii.iter().all(|line| line.is_ascii()), "{ascii:#?}");
+}
+
+#[test]
+fn the_other_workers_of_a_session_are_named_and_its_leases_are_not_counted() {
+    let chain = |worker: &str, previous: &[&str]| {
+        let mut report = completed();
+        let session = report.session.as_mut().unwrap();
+        session.worker = worker.to_owned();
+        session.epoch = 7;
+        session.previous_workers = previous.iter().map(|name| (*name).to_owned()).collect();
+        let lines = show::show(&report, at(95), &narrow());
+        lines.into_iter().find(|line| line.contains("on worker")).unwrap().trim().to_owned()
+    };
+    assert_eq!(chain("w1", &["w1", "w1"]), "chain        kubernetes on worker w1");
+    assert_eq!(chain("w2", &["w1", "w3", "w1"]), "chain        kubernetes on worker w2, earlier on w1, w3");
+}
+
+#[test]
+fn a_report_of_a_short_answer_has_its_text_once() {
+    let mut short = completed();
+    let session = short.session.as_mut().unwrap();
+    session.executive_summary = Some("Cause: the disk of db-3 is full\nDo next: delete old logs".to_owned());
+    session.final_analysis = Some("**Cause:** the disk of db-3 is full\n\n**Do next:** delete old logs".to_owned());
+    let markdown = report::report(&short, at(95)).join("\n");
+    assert_eq!(markdown.matches("the disk of db-3 is full").count(), 1, "{markdown}");
+    assert!(markdown.contains("## Analysis") && !markdown.contains("## Summary"), "{markdown}");
+    assert!(report::report(&completed(), at(95)).join("\n").contains("## Summary"), "a longer analysis has both");
 }
 
 #[test]

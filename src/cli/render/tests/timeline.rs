@@ -171,6 +171,16 @@ fn an_end_without_an_analysis_has_its_reason() {
 }
 
 #[test]
+fn a_blank_title_is_shown_as_none() {
+    let mut first = story().remove(0);
+    for blank in ["", "  ", "\n", "\u{1b}[2J", "\u{202e}"] {
+        (first.metadata["title"], first.metadata["alert_type"]) = (blank.into(), Value::Null);
+        let printed = print(narrow(), std::slice::from_ref(&first));
+        assert!(printed.contains("(no title)"), "{blank:?}: {printed}");
+    }
+}
+
+#[test]
 fn unknown_events_and_missing_metadata_are_still_shown() {
     let mut events = story();
     for event in &mut events {

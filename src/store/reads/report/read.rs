@@ -185,6 +185,7 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         chain: session.chain,
         worker: session.worker_name,
         epoch: session.lease_epoch,
+        previous_workers: previous_workers(connection, id)?,
         last_seq: session.event_seq,
         alert_updates: alert_updates(connection, id)?,
         covered_updates: session.covered_updates,
@@ -203,6 +204,17 @@ fn alert_updates(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<Ale
     use alert_updates::{alert_id, created_at, report, session_id, update_no};
     let of_session = alert_updates::table.filter(session_id.eq(id)).order(update_no);
     of_session.select((update_no, created_at, alert_id, report)).load(connection)
+}
+
+/// The workers that the takeovers name.
+fn previous_workers(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<String>> {
+    let workers: Vec<Option<String>> = timeline_events::table
+        .filter(timeline_events::session_id.eq(id))
+        .filter(timeline_events::event_type.eq(EventType::SessionResumed.as_str()))
+        .order(timeline_events::session_seq)
+        .select(sql::<Nullable<Text>>("metadata->>'previous_worker'"))
+        .load(connection)?;
+    Ok(workers.into_iter().flatten().collect())
 }
 
 /// The citations in the event that shows the analysis.
