@@ -12,9 +12,16 @@ use crate::support::system::TestSystem;
 
 /// The budget of one reader.
 const MAX_BYTES: f64 = 64.0 * 1024.0;
-/// Of a session that nothing but the test writes.
-const EVENT: &str =
-    "INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content)";
+/// Events that the session has before its readers come: calls of tools and their results. `TARSY_WEB_HISTORY` sets
+/// another number.
+const HISTORY: usize = 100;
+/// Further events; each of them reaches every reader.
+const FURTHER: u32 = 20;
+/// A session that nothing but the test writes.
+const SESSION: &str = "INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, lease_period, lease_token, \
+                       worker_name, chain, status, fingerprint)";
+const EVENTS: &str = "INSERT INTO timeline_events (session_id, execution_id, created_at, session_seq, sequence_number, \
+                      lease_epoch, iteration, event_type, status, content, metadata)";
 
 fn number(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -22,7 +29,18 @@ fn number(variable: &str, default: usize) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_readers_need_little_memory_and_get_each_event_once() {
+    assert_affordable(|session| format!("/api/v1/sessions/{session}/events")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_readers_of_a_page_need_little_memory_and_get_each_row_once() {
+    assert_affordable(|session| format!("/sessions/{session}/live")).await;
+}
+
+/// Opens many streams at this path, and gives each of them the same events.
+async fn assert_affordable(path: impl Fn(SessionId) -> String) {
     let readers = number("TARSY_WEB_READERS", 1_000);
+    let history = u32::try_from(number("TARSY_WEB_HISTORY", HISTORY)).unwrap();
     raise_file_limit(readers);
     let system = TestSystem::start(&[]).await;
     let section =
@@ -31,61 +49,78 @@ async fn a_thousand_readers_need_little_memory_and_get_each_event_once() {
     let config = system.file("web.yaml").display().to_string();
     let web = Web::start(&system, &[("TARSY_CONFIG", &config)]).await;
     let session = SessionId(uuid::Uuid::now_v7());
-    let path = format!("/api/v1/sessions/{session}/events");
+    let row = format!(
+        "VALUES ('{session}', now() + '1 h', now() + '1 h', '30 s', '{session}', 'w', 'default', 'running', 'f')"
+    );
+    system.database.execute(&format!("{SESSION} {row}"));
+    store(&system, session, 1, history);
+    let path = format!("{}?after={}", path(session), history - 1);
     // The first reader brings the follower, the pool and the allocator to their sizes.
     let mut first = web.stream(&path, &[]).await;
-    emit(&system, session, 1).await;
-    assert_eq!(first.next().await.unwrap().id, Some(1));
+    assert_eq!(next_number(&mut first).await, history);
     let before = resident(&web).await;
     let mut open = JoinSet::new();
     for _ in 0..readers {
         let (address, path) = (web.address.clone(), path.clone());
         open.spawn(async move {
             let mut stream = Sse::open(&address, &path, &[]).await;
-            assert_eq!(stream.next().await.unwrap().id, Some(1));
+            assert_eq!(next_number(&mut stream).await, history);
             stream
         });
     }
-    let streams = open.join_all().await;
-    let each = (resident(&web).await - before) / readers as f64;
-    let began = Instant::now();
-    emit(&system, session, 2).await;
-    let mut reading = JoinSet::new();
-    for mut stream in streams {
-        reading.spawn(async move {
-            assert_eq!(stream.next().await.unwrap().id, Some(2));
-            (began.elapsed(), stream)
-        });
-    }
+    let mut streams = open.join_all().await;
+    let idle = (resident(&web).await - before) / readers as f64;
     let mut times: Vec<Duration> = Vec::new();
-    let mut kept = Vec::new();
-    while let Some(read) = reading.join_next().await {
-        let (time, stream) = read.unwrap();
-        times.push(time);
-        kept.push(stream);
+    for number in history + 1..=history + FURTHER {
+        let began = Instant::now();
+        emit(&system, session, number).await;
+        let mut reading = JoinSet::new();
+        for mut stream in streams {
+            reading.spawn(async move {
+                assert_eq!(next_number(&mut stream).await, number);
+                (began.elapsed(), stream)
+            });
+        }
+        let (read, kept): (Vec<Duration>, Vec<Sse>) = reading.join_all().await.into_iter().unzip();
+        times.extend(read);
+        streams = kept;
     }
+    let each = (resident(&web).await - before) / readers as f64;
     times.sort_unstable();
     let (median, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
     println!(
-        "{readers} readers: {:.1} KiB each; an event reaches half of them after {median:?}, 99 % after {p99:?}",
+        "{path}: {readers} readers: {:.1} KiB each, {:.1} KiB after {FURTHER} events; an event reaches half of them \
+         after {median:?}, 99 % after {p99:?}",
+        idle / 1024.0,
         each / 1024.0
     );
-    assert!(each <= MAX_BYTES, "{each} bytes for each reader");
+    assert!(idle.max(each) <= MAX_BYTES, "{idle} and {each} bytes for each reader");
     assert_eq!(metric(&web.metrics, "tarsy_web_followers", "").await, 1.0, "they share one follower");
+}
+
+/// The number of the next event. Other frames have none.
+async fn next_number(stream: &mut Sse) -> u32 {
+    loop {
+        if let Some(number) = stream.next().await.expect("the stream goes on").id {
+            return number;
+        }
+    }
+}
+
+/// Stores events: the odd ones are calls of a tool with arguments, and each even one is the result of the call before.
+fn store(system: &TestSystem, session: SessionId, from: u32, to: u32) {
+    system.database.execute(&format!(
+        "{EVENTS} SELECT '{session}', '{session}', now(), n, n, 1, (n + 1) / 2, \
+         CASE n % 2 WHEN 1 THEN 'llm_tool_call' ELSE 'tool_result' END, 'completed', repeat('word ', 200), \
+         jsonb_build_object('tool_name', 'drill.pod_logs', 'call_id', 'call-' || (n + 1) / 2) \
+         FROM generate_series({from}, {to}) AS n"
+    ));
 }
 
 /// Stores and publishes an event as a worker does. The key of the installation is not needed: the stream is not signed,
 /// so the follower reads the event from the table.
 async fn emit(system: &TestSystem, session: SessionId, number: u32) {
-    if number == 1 {
-        system.database.execute(&format!(
-            "INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, lease_period, lease_token, worker_name, \
-             chain, status, fingerprint) VALUES ('{session}', now() + '1 h', now() + '1 h', '30 s', '{session}', 'w', 'default', 'running', 'f')"
-        ));
-    }
-    system
-        .database
-        .execute(&format!("{EVENT} VALUES ('{session}', now(), {number}, 1, 'llm_response', 'completed', 'text')"));
+    store(system, session, number, number);
     let event = json!({"session_id": session, "session_seq": number});
     let client = async_nats::connect(system.nats_url()).await.unwrap();
     let context = async_nats::jetstream::new(client);
