@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, PgConnection};
 use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::{Map, Value, json};
 
@@ -12,6 +14,7 @@ use super::commands::run_with;
 use crate::support::http;
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
+use crate::support::postgres_server::programs;
 use crate::support::process::Tarsy;
 use crate::support::wait::eventually;
 
@@ -131,6 +134,31 @@ impl Project {
         Tarsy::spawn(name, &args, &variables)
     }
 
+    /// Runs the script of the service `reader` twice, as two starts do. The servers of tests share their roles, so the
+    /// role has another name here.
+    fn make_reader(&self, database: &str) -> Reader {
+        let service = self.service("reader");
+        let [sh, path] = texts(&service["command"])[..] else { panic!("{service}") };
+        let script = std::fs::read_to_string(self.here("reader", path).unwrap()).unwrap();
+        let role = format!("tarsy_reader_{}", uuid::Uuid::now_v7().simple());
+        let variables = self.variables("reader");
+        // psql is where the programs of the server are, or on PATH.
+        let (programs, _) = programs();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let url = url::Url::parse(database).unwrap();
+        let (host, port) = (url.host_str().unwrap(), url.port().unwrap_or(5432).to_string());
+        for _ in 0..2 {
+            let mut command = Command::new(sh);
+            command.arg("-c").arg(script.replace("tarsy_reader", &role)).envs(&variables);
+            // The database of the test instead of that of the container.
+            command.env("PGHOST", host).env("PGPORT", &port).env("PGUSER", url.username()).env("PATH", &path);
+            command.env("PGDATABASE", url.path().trim_start_matches('/'));
+            let made = command.output().unwrap();
+            assert!(made.status.success(), "{made:?}");
+        }
+        Reader { url: address_of(database, &role), role, admin: database.to_owned() }
+    }
+
     /// The configuration of nats-server with its includes, without the lines that the server of the test has itself.
     fn nats_settings(&self) -> String {
         let own = ["http:", "jetstream ", "server_name:"];
@@ -151,6 +179,31 @@ impl Project {
     }
 }
 
+/// The role that `make_reader` has made; it is dropped with the value.
+struct Reader {
+    role: String,
+    url: String,
+    admin: String,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let mut admin = PgConnection::establish(&self.admin).expect("connect");
+        admin.batch_execute(&format!("DROP OWNED BY {0}; DROP ROLE {0}", self.role)).expect("drop the role");
+    }
+}
+
+/// The address with another user and without a password.
+fn address_of(address: &str, user: &str) -> String {
+    let mut url = url::Url::parse(address).unwrap();
+    url.set_username(user).unwrap();
+    url.set_password(None).unwrap();
+    url.to_string()
+}
+
 /// `NAME=value` in a list.
 fn texts_of_list(environment: &Value) -> Vec<(String, String)> {
     let listed = texts(environment).into_iter().map(|pair| pair.split_once('=').unwrap());
@@ -169,6 +222,8 @@ async fn the_services_of_compose_migrate_investigate_an_alert_and_drain() {
     assert_eq!(migrate.finished().await.0, 0, "{}", migrate.log());
     let mut llm = project.start("llm-service");
     project.addresses.push(("llm-service:50051", llm.ready().await));
+    let reader = project.make_reader(database.url());
+    project.addresses.push(("postgres://tarsy_reader@postgres:5432/tarsy", reader.url.clone()));
     let (mut worker, mut receiver, mut web) = (project.start("worker"), project.start("receive"), project.start("web"));
     let (probes, alerts, pages) = (worker.ready().await, receiver.ready().await, web.ready().await);
     let health = async || run_with(&[], &["health", &probes], b"").await;
@@ -185,6 +240,9 @@ async fn the_services_of_compose_migrate_investigate_an_alert_and_drain() {
     assert_eq!(http::send(&pages, request("accept: */*").as_bytes()).await.status, 401);
     let listed = http::send(&pages, request(&bearer).as_bytes()).await;
     assert_eq!(listed.json()["sessions"].as_array().map(Vec::len), Some(1), "{listed:?}");
+    let rights =
+        "SELECT string_agg(DISTINCT privilege_type, ' ') FROM information_schema.role_table_grants WHERE grantee = ";
+    assert_eq!(database.text(&format!("{rights}'{}'", reader.role)), "SELECT");
 
     let bearer = format!("Bearer {}", project.secret("receive-token"));
     let post = async |headers: &[(&str, &str)]| http::post(&alerts, "/alert", headers, b"disk full").await.status;
@@ -237,7 +295,7 @@ fn every_secret_of_compose_is_a_file_that_the_script_makes_once() {
     assert_eq!(first.keys().cloned().collect::<BTreeSet<_>>(), names);
     let passwords = first.iter().filter(|(name, _)| !name.starts_with("nats-passwords") && *name != "provider-key");
     let passwords: BTreeSet<&String> = passwords.map(|(_, value)| value).collect();
-    assert!(passwords.len() == 8 && passwords.iter().all(|value| value.len() == 48), "{passwords:?}");
+    assert!(passwords.len() == 9 && passwords.iter().all(|value| value.len() == 48), "{passwords:?}");
     project.make_secrets();
     assert_eq!(made(), first);
     let mut script = Command::new(deploy("compose/secrets"));
