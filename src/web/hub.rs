@@ -42,6 +42,9 @@ impl<B: Backend> Hub<B> {
     /// All followers and streams end when `stop` is cancelled.
     pub(super) fn new(backend: Arc<B>, streams_per_user: usize, stop: CancellationToken) -> Self {
         let (channels, streams) = Default::default();
+        // A dashboard shows 0 before the first reader.
+        metrics::gauge!("tarsy_web_streams").set(0.0);
+        metrics::gauge!("tarsy_web_followers").set(0.0);
         Self { backend, channels, streams, streams_per_user, tasks: TaskTracker::new(), stop }
     }
 

@@ -1,4 +1,4 @@
-//! Metrics, probes and logs of all three roles on real servers, scraped by a real Prometheus.
+//! Metrics, probes and logs of all roles on real servers, scraped by a real Prometheus.
 
 mod drill;
 mod expressions;
@@ -21,6 +21,7 @@ use crate::support::monitoring::{Server, flag, program};
 use crate::support::process::{Tarsy, metric, metric_is};
 use crate::support::system::TestSystem;
 use crate::support::wait::eventually;
+use crate::web::Web;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -32,6 +33,7 @@ struct Fleet {
     worker: String,
     llm_service: String,
     receive: String,
+    web: Web,
 }
 
 impl Fleet {
@@ -41,18 +43,20 @@ impl Fleet {
         let (process, worker) = system.worker("w1").await;
         let mut receiver = system.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);
         let (address, receive) = (receiver.ready().await, metrics_of(&mut receiver).await);
-        let fleet = Self { system, _processes: [process, receiver], alerts: address, worker, llm_service, receive };
+        let web = Web::start(&system, &[]).await;
+        let _processes = [process, receiver];
+        let fleet = Self { system, _processes, alerts: address, worker, llm_service, receive, web };
         for role in fleet.roles() {
             status_is(role, "/readyz", 200).await;
         }
         fleet
     }
 
-    fn roles(&self) -> [&str; 3] {
-        [&self.worker, &self.llm_service, &self.receive]
+    fn roles(&self) -> [&str; 4] {
+        [&self.worker, &self.llm_service, &self.receive, &self.web.metrics]
     }
 
-    /// Posts one alert to the receiver and waits for the end of its investigation.
+    /// Posts one alert to the receiver, waits for the end of its investigation and reads the list of sessions.
     async fn investigate(&self) {
         let alert = tarsy::drill::builtin("oom-killed").unwrap().alert;
         let answer = http::post(&self.alerts, "/alert?priority=critical", &[], alert.as_bytes()).await;
@@ -60,6 +64,7 @@ impl Fleet {
         let session = SessionId::parse(answer.json()["session_id"].as_str().unwrap()).unwrap();
         let mut timeline = self.system.follow(session).await;
         assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+        assert_eq!(self.web.get("/").await.status, 200);
     }
 }
 
@@ -78,7 +83,7 @@ async fn status_is(address: &str, path: &str, status: u16) {
 async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
     let mut fleet = Fleet::start().await;
     fleet.investigate().await;
-    let (worker, llm_service, receive) = (&fleet.worker, &fleet.llm_service, &fleet.receive);
+    let (worker, llm_service, receive, web) = (&fleet.worker, &fleet.llm_service, &fleet.receive, &fleet.web.metrics);
     for (address, name, labels, value) in [
         (worker, "tarsy_sessions_opened_total", "", 1.0),
         (worker, "tarsy_sessions_finished_total", "status=\"completed\"", 1.0),
@@ -107,6 +112,9 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
         (llm_service, "tarsy_llm_requests_in_flight", "", 0.0),
         (receive, "tarsy_receive_requests_total", "path=\"alert\",code=\"2xx\"", 1.0),
         (receive, "tarsy_receive_request_duration_seconds_count", "", 1.0),
+        (web, "tarsy_web_requests_total", "kind=\"page\",code=\"2xx\"", 1.0),
+        (web, "tarsy_web_request_duration_seconds_count", "", 1.0),
+        (web, "tarsy_web_streams", "", 0.0),
     ] {
         metric_is(address, name, labels, value).await;
     }
@@ -128,18 +136,19 @@ async fn each_role_counts_its_part_of_an_investigation_and_nothing_else() {
     }
     for address in fleet.roles() {
         assert!((metric(address, "tarsy_build_info", env!("CARGO_PKG_VERSION")).await - 1.0).abs() < 1e-9);
-        assert!((metric(address, "tarsy_ready", "").await - 1.0).abs() < 1e-9);
+        metric_is(address, "tarsy_ready", "", 1.0).await;
         assert!(metric(address, "process_resident_memory_bytes", "").await > 1e6);
         let own = http::get(address, "/metrics").await.body;
         let has = |name: &str| own.contains(&format!("\n# TYPE {name}")) || own.starts_with(&format!("# TYPE {name}"));
         assert_eq!(has("tarsy_sessions_opened_total"), address == worker.as_str());
         assert_eq!(has("tarsy_llm_requests_total"), address == llm_service.as_str());
         assert_eq!(has("tarsy_receive_requests_total"), address == receive.as_str());
+        assert_eq!(has("tarsy_web_requests_total"), address == web.as_str());
         assert!(!own.contains(" summary"), "{own}");
     }
 
     let in_all = |text: &str| text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
-    for (role, address) in ["worker", "llm-service", "receive"].into_iter().zip(fleet.roles()) {
+    for (role, address) in ["worker", "llm-service", "receive", "web"].into_iter().zip(fleet.roles()) {
         let series = in_all(&http::get(address, "/metrics").await.body);
         println!("{role}: {series} series");
         assert!((20..=1500).contains(&series), "{role}: {series} series");
@@ -194,16 +203,18 @@ async fn a_real_prometheus_scrapes_every_role_without_an_error() {
     ];
     let server = Server::start(&prometheus, &flags).await;
     let one = |job: &str| (job.to_owned(), "1".to_owned());
-    query_is(&server, "up", &[one("llm-service"), one("receive"), one("worker")]).await;
+    query_is(&server, "up", &[one("llm-service"), one("receive"), one("web"), one("worker")]).await;
     query_is(&server, "sum+by+(job)(tarsy_sessions_finished_total)", &[one("worker")]).await;
     query_is(&server, "sum+by+(job)(tarsy_receive_requests_total)", &[one("receive")]).await;
+    query_is(&server, "sum+by+(job)(tarsy_web_requests_total)", &[one("web")]).await;
     query_is(&server, "sum+by+(job)(tarsy_llm_requests_total)", &[("llm-service".to_owned(), "4".to_owned())]).await;
 }
 
 /// A configuration of Prometheus that scrapes each role once a second.
 fn scrape_config(fleet: &Fleet) -> Value {
     let job = |name: &str, target: &str| json!({"job_name": name, "static_configs": [{"targets": [target]}]});
-    let jobs = [job("worker", &fleet.worker), job("llm-service", &fleet.llm_service), job("receive", &fleet.receive)];
+    let names = ["worker", "llm-service", "receive", "web"];
+    let jobs: Vec<Value> = names.into_iter().zip(fleet.roles()).map(|(name, target)| job(name, target)).collect();
     json!({"global": {"scrape_interval": "1s"}, "scrape_configs": jobs})
 }
 
