@@ -1,4 +1,5 @@
-//! What an investigation costs at the database: the number of its statements is fixed, and it opens no connection.
+//! What an investigation costs at the database: the number of its statements is fixed, and a worker keeps its
+//! connections.
 //! `./dev bench` measures times beside it.
 
 use std::collections::BTreeMap;
@@ -15,8 +16,8 @@ use crate::support::wait::eventually;
 const ITERATIONS: usize = 3;
 const WARM_UP: usize = 3;
 const COUNT: usize = 5;
-/// Statements of a new connection.
-const OPENING: [&str; 2] = ["SET ", "SELECT s.system_identifier"];
+/// A worker reads the schema, and then its settings and rights, before it opens its pool.
+const CONNECTIONS_AT_START: usize = 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_has_thirteen_statements_and_no_connection() {
@@ -52,12 +53,33 @@ async fn an_investigation_has_thirteen_statements_and_no_connection() {
         ("Marks what has ended as settled and deletes the ", 1),
     ];
     let kind = |(words, count): (&str, usize)| (words.chars().take(48).collect::<String>(), count * COUNT);
-    // A connection is opened when more statements than ever run at the same time.
-    let mut kinds = by_kind(log);
-    kinds.retain(|words, _| !OPENING.iter().any(|opening| words.starts_with(opening)));
-    assert_eq!(kinds, BTreeMap::from_iter(expected.map(kind)));
-    let [_, closed] = connections(log);
-    assert_eq!(closed, 0, "a connection that is closed is opened again");
+    assert_eq!(by_kind(log), BTreeMap::from_iter(expected.map(kind)));
+    assert_eq!(connections(log)[1], 0, "a connection that is closed is opened again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_with_many_slots_opens_the_connections_of_its_pool_once() {
+    const POOL_SIZE: usize = 4;
+    const INVESTIGATIONS: usize = 60;
+    let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
+    let setup = Setup {
+        slots: 16,
+        lease: Duration::from_secs(300),
+        sections: &format!("database: {{pool_size: {POOL_SIZE}}}\n"),
+        transcript: Some(paced(ITERATIONS, Duration::ZERO)),
+        database: Some(TestDatabase::empty_on(postgres.url())),
+        ..Setup::default()
+    };
+    let system = TestSystem::start_with(setup).await;
+    let before = postgres.log().len();
+    let (worker, _) = system.worker("w1").await;
+    worker.logged("claiming started").await;
+    investigate(&system, INVESTIGATIONS, INVESTIGATIONS).await;
+    let [opened, closed] = connections(&postgres.log()[before..]);
+    assert_eq!(closed, CONNECTIONS_AT_START, "a connection that is closed is opened again");
+    // Renewals have a connection of their own.
+    let kept = opened - closed;
+    assert!((1..=POOL_SIZE + 1).contains(&kept), "{kept} connections were opened");
 }
 
 /// Publishes this many alerts, and returns when `settled` sessions are settled in all.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
+use futures_util::FutureExt as _;
 use tarsy::engine::ports::{Journal, Outbox, Sessions, StoreError, Sweep};
-use tarsy::store::{ConnectOptions, Error, Store, check_schema};
+use tarsy::store::{ConnectOptions, Error, PoolUse, Store, check_schema};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
@@ -94,6 +95,62 @@ async fn a_statement_succeeds_at_once_although_every_connection_is_dead() {
     }
     database.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'a dead pool'");
     store.append(lease, checkpoint(executions[0], 2)).await.unwrap();
+}
+
+/// Some callers are dropped while their statements run, the others while they wait for a connection.
+#[tokio::test]
+async fn callers_that_are_dropped_cost_the_pool_no_connection() {
+    const CONNECTIONS: usize = 2;
+    let database = TestDatabase::create().await;
+    let application_name = "a dropped caller".to_owned();
+    let options = ConnectOptions { pool_size: CONNECTIONS, application_name, ..ConnectOptions::new(database.url()) };
+    let store = Store::new(&options).unwrap();
+    let (lease, executions) = running_session(&store, 1).await;
+    let mut rival = database.connection();
+    rival.batch_execute("BEGIN; SELECT 1 FROM alert_sessions FOR UPDATE").unwrap();
+    let first = checkpoint(executions[0], 1);
+    let callers = (0..2 * CONNECTIONS).map(|_| {
+        let (store, checkpoint) = (store.clone(), first.clone());
+        tokio::spawn(async move { store.append(lease, checkpoint).await })
+    });
+    let callers: Vec<_> = callers.collect();
+    let of_store = "FROM pg_stat_activity WHERE application_name = 'a dropped caller'";
+    let count = |state: &str| format!("SELECT count(*) = {CONNECTIONS} {of_store} AND {state}");
+    let full = count("wait_event_type = 'Lock'");
+    eventually("the pool is full", async || database.holds(&full) && store.pool_use().waiting == CONNECTIONS).await;
+    let processes = format!("SELECT string_agg(pid::text, ' ' ORDER BY pid) {of_store}");
+    let before = database.text(&processes);
+
+    for caller in &callers {
+        caller.abort();
+    }
+    for caller in callers {
+        assert!(caller.await.unwrap_err().is_cancelled());
+    }
+    rival.batch_execute("ROLLBACK").unwrap();
+    eventually("no statement waits or runs", async || {
+        store.pool_use() == PoolUse { size: CONNECTIONS, in_use: 0, waiting: 0 }
+    })
+    .await;
+    // The statement of a dropped caller has taken effect.
+    store.append(lease, checkpoint(executions[0], 2)).await.unwrap();
+    assert_eq!(database.text(&processes), before);
+    assert!(database.holds(&count("state = 'idle'")));
+}
+
+#[tokio::test]
+async fn a_connection_that_a_dropped_caller_has_opened_stays_in_the_pool() {
+    let database = TestDatabase::create().await;
+    let application_name = "a dropped opener".to_owned();
+    let store = Store::new(&ConnectOptions { application_name, ..ConnectOptions::new(database.url()) }).unwrap();
+    assert!(store.receive(received(new_id(), b"one")).now_or_never().is_none(), "no connection is open");
+    let of_store = "FROM pg_stat_activity WHERE application_name = 'a dropped opener'";
+    let written = "SELECT count(*) = 1 FROM alerts";
+    eventually("the statement has ended", async || database.holds(written) && store.pool_use().in_use == 0).await;
+    let processes = format!("SELECT string_agg(pid::text, ' ' ORDER BY pid) {of_store}");
+    let before = database.text(&processes);
+    store.receive(received(new_id(), b"two")).await.unwrap();
+    assert_eq!(database.text(&processes), before);
 }
 
 #[tokio::test]

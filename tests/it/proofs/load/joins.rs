@@ -6,11 +6,14 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use tarsy::engine::ports::{JoinRequest, Opened, Sessions};
 use tarsy::investigation::alert::{Alert, Severity};
+use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, Store, migrate};
 use uuid::Uuid;
 
 use crate::adapters::store::fixture::{alert, new_id, open_session, received};
 use crate::support::figures::from_env;
 use crate::support::postgres::TestDatabase;
+use crate::support::postgres_server::PostgresServer;
+use crate::support::postgres_server::statements::{LOGGED, by_kind};
 use crate::support::stream::join_events;
 
 const JOINS: usize = 300;
@@ -25,8 +28,12 @@ fn group(number: usize) -> Alert {
 #[tokio::test]
 async fn a_join_takes_one_statement_unless_it_is_an_update() {
     let count = from_env("TARSY_LOAD_JOINS", JOINS);
-    let database = TestDatabase::create().await;
+    let postgres = PostgresServer::start_with(&[&["fsync=off"], &LOGGED[..]].concat()).await;
+    let database = TestDatabase::empty_on(postgres.url());
+    migrate(&ConnectOptions::new(database.url()), MIGRATION_TIMEOUT).await.unwrap();
     let store = database.store();
+    let application_name = "tarsy joins".to_owned();
+    let joining = Store::new(&ConnectOptions { application_name, ..ConnectOptions::new(database.url()) }).unwrap();
     let session = open_session(&store, new_id(), "fp").await.lease.session_id;
     let mut old = database.connection();
     old.batch_execute(concat!(
@@ -43,7 +50,7 @@ async fn a_join_takes_one_statement_unless_it_is_an_update() {
         }
         let began = Instant::now();
         let request = JoinRequest { alert_id: first, alert: group(number), cooldown: Duration::ZERO, force: false };
-        match store.join(request).await.unwrap() {
+        match joining.join(request).await.unwrap() {
             Some(Opened::Joined(target)) => assert_eq!(target, session),
             Some(Opened::Updated { .. }) => updates += 1,
             other => panic!("{other:?}"),
@@ -59,6 +66,8 @@ async fn a_join_takes_one_statement_unless_it_is_an_update() {
         .unwrap();
         before += began.elapsed();
     }
+    let statements = by_kind(&postgres.log());
+    assert_eq!(statements.values().sum::<usize>(), count + updates, "{statements:?}");
     let each = |all: Duration| all.as_secs_f64() * 1_000.0 / f64::from(u32::try_from(count).unwrap());
     println!(
         "{count} alerts joined, {updates} of them updates: {:.2} ms each; with the statement of before {:.2} ms each",

@@ -9,16 +9,19 @@ pub(crate) const LOGGED: [&str; 4] =
 /// The first words of statements that no investigation causes.
 const BACKGROUND: [&str; 3] =
     ["A small write: shows whether", "Renews the leases of a worker", "Finds orphaned alerts and sessions"];
+/// The first words of statements of a new connection, which is counted by itself. A connection is opened when more
+/// statements than ever run at the same time.
+const OPENING: [&str; 2] = ["SET ", "SELECT s.system_identifier"];
 /// Enough of a statement to recognise it.
 const WORDS: usize = 48;
 
-/// The number of statements of workers by their first words, without those of background tasks.
+/// The number of statements of workers by their first words, without those of background tasks and of new connections.
 pub(crate) fn by_kind(log: &str) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::<String, usize>::new();
     for line in of_workers(log) {
         let Some((_, sql)) = line.split_once("execute ").and_then(|(_, rest)| rest.split_once(": ")) else { continue };
         let words: String = sql.trim_start_matches("-- ").chars().take(WORDS).collect();
-        if !BACKGROUND.iter().any(|start| words.starts_with(start)) {
+        if !BACKGROUND.iter().chain(&OPENING).any(|start| words.starts_with(start)) {
             *kinds.entry(words).or_default() += 1;
         }
     }
@@ -27,7 +30,9 @@ pub(crate) fn by_kind(log: &str) -> BTreeMap<String, usize> {
 
 /// The connections that workers have opened and closed.
 pub(crate) fn connections(log: &str) -> [usize; 2] {
-    let opened = log.lines().filter(|line| line.contains("connection authorized")).count();
+    // A new connection has no name in the prefix of its line.
+    let is_opened = |line: &&str| line.contains("connection authorized") && line.contains("application_name=tarsy ");
+    let opened = log.lines().filter(is_opened).count();
     [opened, of_workers(log).filter(|line| line.contains("disconnection:")).count()]
 }
 
