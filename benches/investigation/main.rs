@@ -42,6 +42,7 @@ async fn main() {
     println!("program: {}, {:.1} MB", program(), std::fs::metadata(program()).unwrap().len() as f64 / 1e6);
     if wanted("statements") {
         statements::measure().await;
+        statements::measure_time().await;
     }
     if wanted("throughput") {
         throughput::measure().await;
