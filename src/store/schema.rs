@@ -56,6 +56,7 @@ diesel::table! {
         release_reason -> Nullable<Text>,
         updates -> Int4,
         covered_updates -> Int4,
+        fired_at -> Nullable<Timestamptz>,
     }
 }
 

@@ -100,6 +100,8 @@ words! {
         AlertJoined = "alert_joined",
         /// The monitoring system reports that the alert is resolved.
         AlertResolved = "alert_resolved",
+        /// The first report that a person has taken the alert over.
+        AlertAcknowledged = "alert_acknowledged",
         /// An agent got what joined alerts have changed: more of the group fires, it is worse, or resolved.
         AlertUpdated = "alert_updated",
         /// End: an analysis, or nothing to investigate.

@@ -216,6 +216,7 @@ fn every_other_event_has_its_symbol() {
         ("provider_fallback", "gemini has failed (unavailable): claude goes on"),
         ("executive_summary", "Cause: heap limit\nEvidence: [9]"),
         ("alert_resolved", "resolved at 14:05"),
+        ("alert_acknowledged", "disk full on db-1"),
         ("alert_updated", "2 more alerts fire\n- fires: NodeDown n2\n- fires: NodeDown n3"),
         ("session_timed_out", ""),
         ("session_cancelled", "asked for by lea"),

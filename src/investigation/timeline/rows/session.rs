@@ -118,6 +118,13 @@ fn who(meta: &Meta<'_>) -> String {
 pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
     let count = meta.number("count").map(|count| format!(", the {count}th so far; not every one is shown"));
     let count = count.unwrap_or_default();
+    if meta.is_set("outdated") {
+        return Row::line(
+            Kind::Joined,
+            "joined",
+            "a resolution that is older than the last firing: nothing has changed",
+        );
+    }
     let alert = meta.text("alert_id").map(|id| format!("alert {}: same fingerprint{count}", text::short_id(&id)));
     Row::line(Kind::Joined, "joined", &alert.unwrap_or_else(|| content.to_owned()))
 }
@@ -137,11 +144,17 @@ pub(super) fn end(meta: &Meta<'_>, error: String, name: &str, tone: Tone) -> Row
     let error = Some(error).filter(|error| !repeats(error));
     let reason = reason.filter(|reason| error.is_some() || reason != name);
     let by = meta.text("cancelled_by").map(|by| format!("by {by}"));
+    let by = by.or_else(|| meta.text("cancel_reason").as_deref().map(cancel_reason));
     let why = text::join([by, Some(text::join([reason, error], ": ")).filter(|why| !why.is_empty())], "; ");
     let body = if why.is_empty() { Body::Line(why) } else { Body::Whole { text: why, limit: None } };
     let row = Row::new(Kind::End, name, body).toned(tone);
     let body_tone = if tone == Tone::Good { Tone::Plain } else { tone };
     Row { took_ms: meta.number("duration_ms"), totals: totals(meta), body_tone, ..row }
+}
+
+/// Why a session was cancelled that no person has cancelled.
+fn cancel_reason(word: &str) -> String {
+    if word == "alert_resolved" { "its alert is resolved".to_owned() } else { word.replace('_', " ") }
 }
 
 fn totals(meta: &Meta<'_>) -> String {

@@ -1,0 +1,2 @@
+-- A constraint cannot be made invalid again; the migration before this one replaces it.
+SELECT 1;

@@ -1,0 +1,1 @@
+ALTER TABLE timeline_events VALIDATE CONSTRAINT timeline_events_type;
