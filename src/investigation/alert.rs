@@ -1,7 +1,10 @@
 //! The normalised alert: type, severity, status, fingerprint and text.
 
+pub mod policy;
+
 use std::str::FromStr;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -20,6 +23,12 @@ pub struct Alert {
     pub severity: Severity,
     /// Firing if one of its alerts is.
     pub status: AlertStatus,
+    /// Why an alert with the status `ignored` asks for nothing; one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored_because: Option<String>,
+    /// When its status changed, by the clock of the sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<DateTime<Utc>>,
     /// The same for repetitions of an alert: `<form>@<end of the subject>:<key>`.
     pub fingerprint: String,
     /// A hash for each firing alert of a group, or one for several ([`aggregate`]). A cooldown covers only an alert all
@@ -83,21 +92,32 @@ impl FromStr for Severity {
     }
 }
 
-/// Whether an alert still fires.
+/// What an alert reports about its condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertStatus {
     #[default]
     Firing,
     Resolved,
+    /// A person has taken it over.
+    Acknowledged,
+    /// A person tries the configuration of the sender.
+    Test,
+    /// The message asks for nothing: [`Alert::ignored_because`].
+    Ignored,
 }
 
 impl AlertStatus {
+    pub const ALL: [Self; 5] = [Self::Firing, Self::Resolved, Self::Acknowledged, Self::Test, Self::Ignored];
+
     /// The word in the store and in events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Firing => "firing",
             Self::Resolved => "resolved",
+            Self::Acknowledged => "acknowledged",
+            Self::Test => "test",
+            Self::Ignored => "ignored",
         }
     }
 

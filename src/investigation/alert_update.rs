@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -45,6 +46,8 @@ pub struct KnownAlert {
 #[derive(Clone, Copy, Debug)]
 pub struct ReportedAlert<'a> {
     pub status: AlertStatus,
+    /// When the status changed, by the clock of the sender.
+    pub at: Option<DateTime<Utc>>,
     pub severity: Severity,
     /// Members that fire.
     pub members: &'a [Uuid],
@@ -62,6 +65,9 @@ pub struct AlertUpdate {
     /// The status, if it has changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<AlertStatus>,
+    /// Since when the whole alert is resolved, by the clock of the sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_at: Option<DateTime<Utc>>,
     /// Alerts that fire and did not before.
     #[serde(default)]
     pub firing: Described,
@@ -123,7 +129,10 @@ impl KnownAlert {
             AlertUpdate { status: (alert.status != self.status).then_some(alert.status), ..<_>::default() };
         after.status = alert.status;
         match alert.status {
+            // The model investigates the condition. Whether a person works on it, too, changes nothing about it.
+            AlertStatus::Acknowledged | AlertStatus::Test | AlertStatus::Ignored => return None,
             AlertStatus::Resolved => {
+                update.resolved_at = update.status.and(alert.at);
                 update.resolved = Described::new(&self.firing, alert.reports);
                 after.resolved.append(&mut after.firing);
             }
@@ -207,12 +216,15 @@ impl AlertUpdate {
     pub fn headline(&self) -> String {
         let fires = match (self.firing.count, self.status) {
             (0, Some(AlertStatus::Firing)) => Some("the alert fires again".to_owned()),
-            (0, Some(AlertStatus::Resolved) | None) => None,
+            (0, _) => None,
             (1, _) => Some("1 more alert fires".to_owned()),
             (count, _) => Some(format!("{count} more alerts fire")),
         };
         let resolved = match (self.resolved.count, self.status) {
-            (_, Some(AlertStatus::Resolved)) => Some("the alert is resolved".to_owned()),
+            (_, Some(AlertStatus::Resolved)) => {
+                let since = self.resolved_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
+                Some(format!("the alert is resolved{}", since.map(|at| format!(" since {at}")).unwrap_or_default()))
+            }
             (0, _) => None,
             (1, _) => Some("1 alert is resolved".to_owned()),
             (count, _) => Some(format!("{count} alerts are resolved")),

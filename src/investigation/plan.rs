@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::alert::policy::OnResolved;
+
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
 pub use summary::SummaryPlan;
 
@@ -29,6 +31,9 @@ pub struct Plan {
     /// alert cannot be covered by the cooldown of such a session (`store/sql/open.sql`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unavailable_servers: Vec<String>,
+    /// What the session does when its alert is resolved; `store/sql/open.sql` reads it, too.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub on_resolved: OnResolved,
 }
 
 /// A stage: agents that run at the same time.

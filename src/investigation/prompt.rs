@@ -4,7 +4,7 @@
 //! question and an alert stand in fences of the user message. Only the instructions may allow a change. Text from
 //! outside is inserted once and never expanded again, and it cannot close its fences.
 
-use super::alert::{Alert, AlertStatus};
+use super::alert::Alert;
 use super::code::fence_around;
 use super::plan::{Strategy, ToolSpec};
 use super::runbook::{FetchedRunbook, RunbookHost, is_listed};
@@ -184,13 +184,9 @@ fn user(texts: &Texts, alert: &Alert, briefing: &Briefing<'_>) -> String {
         url if is_listed(briefing.runbooks, url) => (paragraph(&runbook(texts, url, briefing.fetched)), String::new()),
         url => (paragraph(RUNBOOK_CLAIMED.trim()), format!("\nrunbook: {url}")),
     };
-    let status = match alert.status {
-        AlertStatus::Firing => "firing",
-        AlertStatus::Resolved => "resolved",
-    };
     let values = [
         ("severity", alert.severity.as_str()),
-        ("status", status),
+        ("status", alert.status.as_str()),
         ("source", &line(&alert.source)),
         ("runbook", &runbook),
         ("claim", &claim),

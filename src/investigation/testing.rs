@@ -138,6 +138,8 @@ pub(crate) fn alert(alert_type: &str) -> Alert {
         title: "t".to_owned(),
         severity: Severity::Normal,
         status: AlertStatus::Firing,
+        ignored_because: None,
+        at: None,
         fingerprint: "f".to_owned(),
         members: Vec::new(),
         reports: Vec::new(),

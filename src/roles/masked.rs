@@ -48,6 +48,7 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
         text: text(alert.text),
         alert_type: text(alert.alert_type),
         runbook_url: alert.runbook_url.map(text),
+        ignored_because: alert.ignored_because.map(text),
         reports,
         fingerprint,
         ..alert

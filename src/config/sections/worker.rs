@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{bytes, written};
+use crate::investigation::alert::policy::{OnAcknowledged, OnResolved};
 
 /// The limits and intervals of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -87,24 +88,40 @@ impl Worker {
     }
 }
 
-/// When a completed session covers later alerts.
+/// When a completed session covers later alerts, and what the status of an alert does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dedupe {
     /// How long a completed session covers later alerts of its fingerprint; zero disables the cooldown.
     #[serde(serialize_with = "written")]
     pub cooldown: Duration,
+    /// What a running investigation does when its alert is resolved.
+    pub on_resolved: OnResolved,
+    /// What becomes of an acknowledged alert that has no open investigation.
+    pub on_acknowledged: OnAcknowledged,
 }
 
 impl Default for Dedupe {
     fn default() -> Self {
-        Self { cooldown: Duration::from_secs(3_600) }
+        Self {
+            cooldown: Duration::from_secs(3_600),
+            on_resolved: OnResolved::default(),
+            on_acknowledged: OnAcknowledged::default(),
+        }
     }
 }
 
 impl Dedupe {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let cooldown = map.duration("cooldown", 0..=30 * 24 * 3_600).unwrap_or_else(|| Self::default().cooldown);
-        Self { cooldown }
+        let on_resolved = map.get("on_resolved").and_then(|field| field.choice(&OnResolved::ALL, OnResolved::as_str));
+        let on_acknowledged = map.get("on_acknowledged");
+        let on_acknowledged =
+            on_acknowledged.and_then(|field| field.choice(&OnAcknowledged::ALL, OnAcknowledged::as_str));
+        Self {
+            cooldown,
+            on_resolved: on_resolved.unwrap_or_default(),
+            on_acknowledged: on_acknowledged.unwrap_or_default(),
+        }
     }
 }
 

@@ -217,7 +217,7 @@ fn each_section_reports_what_it_accepts() {
         "defaults: {success_policy: al, synthesis: {iteration_strategy: synthesys, llm_provider: x, max_iterations: 3}}",
         "defaults: {mcp_servers: [k8s], iteration_timeout: 1ms}",
         "worker: {slots: 2, reserved_critical_slots: 2, max_alert_bytes: 1GB}",
-        "worker: {sweep_interval: 11m}\ndedupe: {cooldown: 31d, cooldwn: 1h}",
+        "worker: {sweep_interval: 11m}\ndedupe: {cooldown: 31d, cooldwn: 1h, on_resolved: cancle, on_acknowledged: 1}",
         "masking: {variables: ['hunter2!']}",
         "worker: {lease: '${LEASE'}",
         "receive: {connections: 0, connections_per_adress: 3}",
@@ -284,7 +284,7 @@ fn variables_fill_numbers_and_durations() {
 fn the_cooldown_can_be_off_or_last_for_a_month() {
     for (text, hours) in [("0", 0), ("0s", 0), ("720h", 720)] {
         let config = Config::parse("f", &format!("dedupe: {{cooldown: {text}}}"), &env).unwrap();
-        assert_eq!(config.dedupe, Dedupe { cooldown: Duration::from_hours(hours) });
+        assert_eq!(config.dedupe, Dedupe { cooldown: Duration::from_hours(hours), ..Dedupe::default() });
     }
     assert_eq!(Config::parse("f", "", &env).unwrap().dedupe.cooldown, Duration::from_hours(1));
 }

@@ -182,7 +182,8 @@ impl<W: World> Shared<W> {
         if prepared.thread.is_none() {
             let PreparedAlert { alert, force, .. } = &*prepared;
             let (alert, force, cooldown) = (alert.clone(), *force, self.settings.cooldown);
-            let request = JoinRequest { alert_id: id, alert, cooldown, force };
+            let on_acknowledged = self.settings.on_acknowledged;
+            let request = JoinRequest { alert_id: id, alert, cooldown, force, on_acknowledged };
             if let Some(opened) = self.ports.sessions.join(request).await? {
                 return Ok(self.opened(id, opened, Instant::now(), None));
             }
@@ -259,6 +260,7 @@ impl<W: World> Shared<W> {
             first_stage,
             cooldown: self.settings.cooldown,
             force,
+            on_acknowledged: self.settings.on_acknowledged,
             retry_of,
             parent: thread.map(|thread| thread.root),
         };

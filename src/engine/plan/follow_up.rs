@@ -8,6 +8,7 @@ use super::stage_agents::{settings, strategy};
 use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
 use crate::investigation::follow_up::{STAGE, Thread, prompts};
+use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
 use crate::investigation::read_result;
 
@@ -61,7 +62,13 @@ pub fn plan(
     let agent = AgentPlan { citable: Some(thread.citable()), ..agent };
     let unavailable_servers = names_of(&listing.unavailable);
     let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent.into()] };
-    Ok(Plan { version: FORMAT_VERSION, chain: route.name.to_owned(), stages: vec![stage], unavailable_servers })
+    Ok(Plan {
+        version: FORMAT_VERSION,
+        chain: route.name.to_owned(),
+        stages: vec![stage],
+        unavailable_servers,
+        on_resolved: OnResolved::default(),
+    })
 }
 
 fn answerer<'a>(config: &Config, route: &Route<'a>) -> Option<Answerer<'a>> {

@@ -97,6 +97,7 @@ pub fn plan(
         chain: route.name.to_owned(),
         stages,
         unavailable_servers: names_of(&listing.unavailable),
+        on_resolved: config.dedupe.on_resolved,
     })
 }
 
@@ -201,6 +202,7 @@ pub(super) fn callable(config: &Config, listing: &Listing) -> Listing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::alert::policy::OnResolved;
     use crate::investigation::plan::{Limits, Strategy};
     use crate::investigation::testing::{alert, changing_tool, read_only_tool};
 
@@ -227,6 +229,7 @@ agent_chains:
       - {name: sre, max_iterations: 5, max_tokens: 60000, llm_provider: large}
       - {name: dba, iteration_strategy: ""}
   rest: {default: true, stages: [{agents: [{name: dba}]}]}
+dedupe: {on_resolved: conclude}
 defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_timeout: 90s, max_tokens: 70000}
 "#;
 
@@ -347,6 +350,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
             chain: "web".to_owned(),
             stages: vec![stage, synthesis],
             unavailable_servers: vec![],
+            on_resolved: OnResolved::Conclude,
         };
         assert_eq!(
             plan(&config, &route, &alert, &Listing { tools: tools.to_vec(), unavailable: vec![] }, None),

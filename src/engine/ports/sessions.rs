@@ -13,6 +13,7 @@ use super::settlement::{SettlementStatus, StoredMessage};
 use super::sweep::{Sweep, Swept};
 use crate::config::Retention;
 use crate::investigation::alert::Alert;
+use crate::investigation::alert::policy::OnAcknowledged;
 use crate::investigation::alert_update::Change;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Plan;
@@ -66,6 +67,8 @@ pub struct OpenRequest {
     pub cooldown: Duration,
     /// No cooldown covers this alert.
     pub force: bool,
+    /// What becomes of it if it is acknowledged and no session is open.
+    pub on_acknowledged: OnAcknowledged,
     /// The session that this one repeats.
     pub retry_of: Option<SessionId>,
     /// The span of this claim; `None` if it is not recorded.
@@ -86,6 +89,8 @@ pub struct JoinRequest {
     pub cooldown: Duration,
     /// No cooldown covers this alert.
     pub force: bool,
+    /// What becomes of it if it is acknowledged and no session is open.
+    pub on_acknowledged: OnAcknowledged,
 }
 
 /// What became of an alert that was to open a session.
@@ -101,7 +106,7 @@ pub enum Opened {
     CoveredByCooldown(SessionId),
     /// The open session of this fingerprint is being cancelled: alerts cannot join it, and no new session may open yet.
     TargetCancelling(SessionId),
-    /// The alert is resolved and no session investigates it: it ended without a session.
+    /// The alert asks for no investigation and no session investigates it: it ended without a session.
     NotInvestigated,
     /// Another worker was faster: the alert's disposition has to be looked up again.
     Raced,

@@ -28,6 +28,7 @@ use crate::engine::ports::{
 };
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
+use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::execution::decide::{Decision, ModelCall, Purpose, decide};
 use crate::investigation::execution::entry::{Answer, Entry, ToolCall};
 use crate::investigation::execution::recovery::{self, Recovery};
@@ -49,6 +50,8 @@ pub(super) struct Execution<W: World> {
     /// As the last checkpoint has left it.
     record: ExecutionRecord,
     state: State,
+    /// Of the session's plan.
+    on_resolved: OnResolved,
     /// Entries about commits that the store has lost; they are written after the opening.
     owed: Vec<Entry>,
     /// The iteration that runs, or the last one.
@@ -73,6 +76,8 @@ struct Reply {
 pub(super) struct Assignment {
     pub(super) execution: ExecutionRecord,
     pub(super) plan: Arc<AgentPlan>,
+    /// What it does when the alert is resolved.
+    pub(super) on_resolved: OnResolved,
     /// The findings of the stage before.
     pub(super) context: Option<String>,
     /// The session's detected losses of commits.
@@ -87,7 +92,7 @@ impl<W: World> Execution<W> {
         control: Control,
         assignment: Assignment,
     ) -> Result<Self, Interrupted> {
-        let Assignment { execution, plan, context, recoveries } = assignment;
+        let Assignment { execution, plan, on_resolved, context, recoveries } = assignment;
         let id = execution.execution_id;
         // Only checkpoints write entries.
         let entries = match execution.checkpoint {
@@ -102,7 +107,8 @@ impl<W: World> Execution<W> {
             _ => ports.journal.attempts(lease.session_id, id).await?,
         };
         let (record, attempts) = (execution, Attempts::new(&state, recorded));
-        Ok(Self { ports, lease, control, id, record, state, owed, iteration, attempts, attempt: 1, retry_at: None })
+        let (attempt, retry_at) = (1, None);
+        Ok(Self { ports, lease, control, id, record, state, on_resolved, owed, iteration, attempts, attempt, retry_at })
     }
 
     /// Runs until the end of the execution is committed.
@@ -148,7 +154,9 @@ impl<W: World> Execution<W> {
             if self.control.pause(delay).await?.is_none() {
                 return Ok(());
             }
-            self.append_updates().await?;
+            if self.append_updates().await? && self.state.stopped().is_some() {
+                return Ok(());
+            }
         }
         self.control.permit()?;
         self.iteration = Iteration::begun(&self.state, call.provider);

@@ -108,7 +108,8 @@ impl<W: World> LeasedSession<W> {
                 .map(Arc::clone)
                 .ok_or_else(|| ReleaseReason::Incompatible(missing()))?;
             let (context, recoveries) = (context.clone(), record.recoveries.clone());
-            Ok::<_, ReleaseReason>(Assignment { plan, context, recoveries, execution })
+            let on_resolved = record.plan.on_resolved;
+            Ok::<_, ReleaseReason>(Assignment { plan, on_resolved, context, recoveries, execution })
         };
         // No execution starts before the plan is known to have all of them.
         let assignments = open.executions.into_iter().map(assignment).collect::<Result<Vec<_>, _>>()?;

@@ -17,6 +17,7 @@ use crate::engine::run::control::Control;
 use crate::engine::run::registry::{Registered, RunHandle};
 use crate::engine::worker::shared::{Settings, Shared, Shutdown};
 use crate::engine::worker::timeline_probe::Timeline;
+use crate::investigation::alert::policy::OnAcknowledged;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Strategy;
 
@@ -68,6 +69,7 @@ impl DeliveryHarness {
             worker: WorkerId(Uuid::from_u128(1)),
             worker_name: "w1".to_owned(),
             cooldown: Duration::from_hours(1),
+            on_acknowledged: OnAcknowledged::default(),
             limits: config::Worker { lease: LEASE, ..config::Worker::default() },
         };
         let timeline = watch::Sender::new(Timeline::Accepting);

@@ -40,6 +40,8 @@ impl Intake for FakeIntake {
             title: text.clone(),
             severity: Severity::Normal,
             status: AlertStatus::Firing,
+            ignored_because: None,
+            at: None,
             fingerprint: "f".to_owned(),
             members: Vec::new(),
             reports: Vec::new(),

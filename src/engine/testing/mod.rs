@@ -24,6 +24,7 @@ pub(super) use self::sessions::FakeSessions;
 pub(super) use super::mutex::lock;
 use super::ports::*;
 use super::world::{Ports, World};
+use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::execution::entry::Entry;
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Limits, Plan, StagePlan, Strategy, SuccessPolicy};
@@ -114,5 +115,11 @@ fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
     };
     let stage =
         StagePlan { name: "investigate".to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent.into()] };
-    Plan { version: FORMAT_VERSION, chain: "default".to_owned(), stages: vec![stage], unavailable_servers: vec![] }
+    Plan {
+        version: FORMAT_VERSION,
+        chain: "default".to_owned(),
+        stages: vec![stage],
+        unavailable_servers: vec![],
+        on_resolved: OnResolved::default(),
+    }
 }

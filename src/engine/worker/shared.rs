@@ -15,6 +15,7 @@ use crate::engine::delivery::settler::Settler;
 use crate::engine::ports::ClaimRequest;
 use crate::engine::run::registry::Runs;
 use crate::engine::world::{Ports, World};
+use crate::investigation::alert::policy::OnAcknowledged;
 use crate::investigation::ids::WorkerId;
 
 /// How a worker deals with sessions.
@@ -26,6 +27,8 @@ pub struct Settings {
     pub worker_name: String,
     /// How long a completed investigation covers later alerts of its fingerprint.
     pub cooldown: Duration,
+    /// What becomes of an acknowledged alert that has no open investigation.
+    pub on_acknowledged: OnAcknowledged,
     pub limits: config::Worker,
 }
 

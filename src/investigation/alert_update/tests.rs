@@ -42,7 +42,7 @@ impl Group {
 
     fn reported(&self) -> ReportedAlert<'_> {
         let Self { status, severity, members, resolved, reports } = self;
-        ReportedAlert { status: *status, severity: *severity, members, resolved, reports }
+        ReportedAlert { status: *status, at: None, severity: *severity, members, resolved, reports }
     }
 }
 
@@ -111,6 +111,25 @@ fn a_resolved_text_fires_again() {
     let sent = sent(known(&[1]), alerts);
     assert_eq!(sent[..2], ["the alert is resolved", "-"]);
     assert!(sent[2].starts_with("1 more alert fires"), "{sent:?}");
+}
+
+#[test]
+fn a_resolution_has_the_time_of_its_sender() {
+    let over = Group::new(&[], &[1]);
+    let at = DateTime::from_timestamp(1_764_000_000, 0);
+    let (after, update) = known(&[1]).update(&ReportedAlert { at, ..over.reported() }).unwrap();
+    assert_eq!(update.headline(), "the alert is resolved since 2025-11-24T16:00:00Z");
+    let again = Group::new(&[1], &[]);
+    let (_, update) = after.update(&ReportedAlert { at, ..again.reported() }).unwrap();
+    assert_eq!(update.headline(), "1 more alert fires");
+}
+
+#[test]
+fn an_acknowledgement_is_no_update() {
+    for status in [AlertStatus::Acknowledged, AlertStatus::Test, AlertStatus::Ignored] {
+        let group = Group { status, ..Group::new(&[1, 2], &[]) };
+        assert_eq!(known(&[1]).update(&group.reported()), None, "{status:?}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::RunStatus::{Cancelled, Completed, Failed, Running, TimedOut};
+use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::chain::*;
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, StagePlan, Strategy};
@@ -23,7 +24,13 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
         agents: "abcdef".chars().take(*agents).map(|name| agent(&name.to_string()).into()).collect(),
     };
     let stages = stages.iter().enumerate().map(stage).collect();
-    let plan = Plan { version: FORMAT_VERSION, chain: "c".to_owned(), stages, unavailable_servers: vec![] };
+    let plan = Plan {
+        version: FORMAT_VERSION,
+        chain: "c".to_owned(),
+        stages,
+        unavailable_servers: vec![],
+        on_resolved: OnResolved::default(),
+    };
     SessionRecord { plan, step: 0, updates: 0, stages: vec![], recoveries: vec![] }
 }
 

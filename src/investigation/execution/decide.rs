@@ -163,6 +163,8 @@ fn next_iteration(state: &State) -> Decision {
     }
     if let Some((limit, reason)) = used_up(state) {
         return match failure {
+            // No limit is reached: the model may still answer.
+            Some(_) if reason == StopReason::AlertResolved => Decision::Append(conclude(state, reason)),
             Some(error) => failed(format!("{limit} reached with last interaction failed: {error}"), reason),
             None => Decision::Append(conclude(state, reason)),
         };

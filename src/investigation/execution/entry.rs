@@ -253,8 +253,10 @@ pub enum StopReason {
     Cancelled,
     /// Too many workers crashed at the same step.
     AttemptsExhausted,
-    /// The alert was resolved before its delivery, so there is nothing to investigate.
+    /// The alert asks for no investigation: it is resolved, acknowledged, a test or ignored.
     NotInvestigated,
+    /// The alert was resolved during the investigation, and operators want a conclusion then.
+    AlertResolved,
 }
 
 impl StopReason {
@@ -273,6 +275,7 @@ impl StopReason {
             Self::Cancelled => "cancelled",
             Self::AttemptsExhausted => "attempts_exhausted",
             Self::NotInvestigated => "not_investigated",
+            Self::AlertResolved => "alert_resolved",
         }
     }
 }

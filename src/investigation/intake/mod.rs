@@ -101,9 +101,11 @@ pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
         }
     };
     let members = match reading.status {
-        AlertStatus::Resolved => Vec::new(),
-        AlertStatus::Firing if reading.members.is_empty() => vec![fingerprint::member_of_text(&content)],
-        AlertStatus::Firing => fingerprint::group(reading.members),
+        AlertStatus::Resolved | AlertStatus::Test | AlertStatus::Ignored => Vec::new(),
+        AlertStatus::Firing | AlertStatus::Acknowledged if reading.members.is_empty() => {
+            vec![fingerprint::member_of_text(&content)]
+        }
+        AlertStatus::Firing | AlertStatus::Acknowledged => fingerprint::group(reading.members),
     };
     let reports = reports(reading.reports, &members, &content);
     Ok(Alert {
@@ -114,6 +116,8 @@ pub fn normalise(body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
         alert_type: name,
         severity: reading.severity.or(hints.priority).unwrap_or_default(),
         status: reading.status,
+        ignored_because: None,
+        at: None,
         fingerprint,
         members,
         reports,

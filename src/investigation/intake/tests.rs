@@ -135,6 +135,8 @@ fn any_other_text_is_an_alert() {
         title: "disk full on db-1".to_owned(),
         severity: Severity::Normal,
         status: AlertStatus::Firing,
+        ignored_because: None,
+        at: None,
         fingerprint: of_body("text", "\n disk full on db-1\n\u{1b}[31m{not json\n"),
         members: vec![fingerprint::member_of_text(" disk full on db-0\n{not json")],
         reports: vec![MemberReport {

@@ -149,6 +149,7 @@ impl<I: Intake> Worker<I> {
             worker: WorkerId(Uuid::new_v4()),
             worker_name: name.to_owned(),
             cooldown: config.dedupe.cooldown,
+            on_acknowledged: config.dedupe.on_acknowledged,
             limits: config.worker.clone(),
         };
         let ports = Arc::new(Ports {

@@ -131,6 +131,8 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
             title: row.title,
             severity: row.severity.unwrap_or_default(),
             status: AlertStatus::Firing,
+            ignored_because: None,
+            at: None,
             fingerprint: String::new(),
             members: Vec::new(),
             reports: Vec::new(),

@@ -111,6 +111,7 @@ mod tests {
             StopReason::Cancelled,
             StopReason::AttemptsExhausted,
             StopReason::NotInvestigated,
+            StopReason::AlertResolved,
         ];
         each_is_read(all, StopReason::as_str);
         assert_eq!(read::<StopReason>("bored"), Err("unknown StopReason \"bored\"".to_owned()));

@@ -20,7 +20,11 @@ WITH open AS (
       stop_reason = 'cancelled', event_seq = s.event_seq + 1, lease_owner = NULL, lease_epoch = s.lease_epoch + 1,
       lease_expires_at = clock_timestamp(), finished_at = clock_timestamp()
   FROM held h WHERE s.session_id = h.session_id AND NOT h.owned
-  RETURNING s.session_id, s.event_seq, s.lease_epoch
+  RETURNING s.session_id, s.event_seq, s.lease_epoch,
+            -- The plan cancels the session when its alert is resolved; no person has to ask for it.
+            EXISTS (SELECT FROM session_plans p WHERE p.session_id = $1 AND p.plan ->> 'on_resolved' = 'cancel')
+              AND EXISTS (SELECT FROM alert_updates a
+                          WHERE a.session_id = $1 AND a.update_no = s.updates AND a.status = 'resolved') AS is_over
 ), ended_executions AS (
   UPDATE agent_executions e SET status = 'cancelled', finished_at = clock_timestamp()
   FROM ended d, open o WHERE e.session_id = d.session_id AND e.execution_id = o.execution_id
@@ -34,8 +38,9 @@ WITH open AS (
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
   SELECT session_id, clock_timestamp(), event_seq, lease_epoch, 'session_cancelled', 'failed',
-         'Investigation cancelled',
-         jsonb_strip_nulls(jsonb_build_object('stop_reason', 'cancelled', 'url', $3::text, 'cancelled_by', $4::text))
+         'Investigation cancelled' || CASE WHEN is_over THEN ': its alert is resolved' ELSE '' END,
+         jsonb_strip_nulls(jsonb_build_object('stop_reason', 'cancelled', 'url', $3::text, 'cancelled_by', $4::text,
+           'cancel_reason', CASE WHEN is_over THEN 'alert_resolved' END))
   FROM ended
   UNION ALL
   SELECT alert_id, clock_timestamp(), 1, 0, 'session_cancelled', 'failed', 'Cancelled before it was investigated',

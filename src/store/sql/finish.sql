@@ -15,7 +15,12 @@ WITH open AS (
     AND (SELECT count(*) FROM open) >= 0
   RETURNING s.event_seq - cardinality($10::text[]) AS last_seq,
             -- What alerts reported after the last model call is not covered by the analysis.
-            CASE WHEN s.status = 'completed' THEN greatest(s.updates - $8, 0) ELSE 0 END AS late
+            CASE WHEN s.status = 'completed' THEN greatest(s.updates - $8, 0) ELSE 0 END AS late,
+            -- The plan cancels the session when its alert is resolved; no person has to ask for it.
+            s.status = 'cancelled'
+              AND EXISTS (SELECT FROM session_plans p WHERE p.session_id = $1 AND p.plan ->> 'on_resolved' = 'cancel')
+              AND EXISTS (SELECT FROM alert_updates a
+                          WHERE a.session_id = $1 AND a.update_no = s.updates AND a.status = 'resolved') AS is_over
 ), ended_executions AS (
   UPDATE agent_executions e SET status = $13, error = coalesce(e.error, $6), finished_at = $14::timestamptz
   FROM fence, open o WHERE e.session_id = $1 AND e.execution_id = o.execution_id
@@ -27,15 +32,18 @@ WITH open AS (
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, stage_no, event_type, status, content, metadata)
   SELECT $1, $14, f.last_seq + u.n, $11, u.stage_no, u.event_type, u.status,
-         u.content || CASE WHEN f.late = 0 OR u.n < cardinality($10) THEN ''
+         u.content || CASE WHEN f.is_over AND u.n = cardinality($10) THEN ': its alert is resolved'
+                           WHEN f.late = 0 OR u.n < cardinality($10) THEN ''
                            WHEN f.late = 1 THEN '; 1 change of the alert came too late for it'
                            ELSE format('; %s changes of the alert came too late for it', f.late) END,
-         CASE WHEN f.late = 0 OR u.n < cardinality($10) THEN u.metadata
+         CASE WHEN f.is_over AND u.n = cardinality($10)
+                THEN u.metadata || jsonb_build_object('cancel_reason', 'alert_resolved')
+              WHEN f.late = 0 OR u.n < cardinality($10) THEN u.metadata
               ELSE u.metadata || jsonb_build_object('late_updates', f.late) END
   FROM fence f, unnest($10, $18::integer[], $19::text[], $20::text[], $21::jsonb[])
        WITH ORDINALITY AS u(event_type, stage_no, status, content, metadata, n)
 )
 -- Null if the last event has more than the caller gave.
-SELECT CASE WHEN late = 0 THEN last_seq + 1 END AS first_session_seq,
+SELECT CASE WHEN late = 0 AND NOT is_over THEN last_seq + 1 END AS first_session_seq,
        (SELECT t.name FROM stages t WHERE t.session_id = $1 AND t.stage_no = $15) AS ended_stage
 FROM fence

@@ -4,20 +4,27 @@
 WITH alert AS (
   SELECT a.alert_id FROM alerts a WHERE a.alert_id = $1 AND a.place = 'undecided' FOR NO KEY UPDATE
 ), seen AS (
-  SELECT 1 FROM alert_sessions s WHERE s.fingerprint = $2 AND s.status = 'running'
+  SELECT s.session_id, s.event_seq FROM alert_sessions s WHERE s.fingerprint = $2 AND s.status = 'running'
 ), target AS (
   -- The open session once this statement has locked its row. A session that is in `seen` and not here ended while this
   -- statement waited, and its end is not in the snapshot. Then nothing is written and the caller begins again.
-  SELECT s.session_id, s.updates, s.cancel_requested_at IS NOT NULL AS cancelling
+  SELECT s.session_id, s.updates, s.event_seq, s.joined_alerts, s.resolved_alerts,
+         s.cancel_requested_at IS NOT NULL AS cancelling,
+         -- The sender does not keep the order: a resolution that is older than the last firing is only noted.
+         $3 = 'resolved' AND coalesce(s.fired_at > $4, false) AS is_outdated
   FROM alert, alert_sessions s
-  WHERE s.fingerprint = $2 AND s.status = 'running'
+  WHERE s.fingerprint = $2 AND s.status = 'running' AND $3 IN ('firing', 'resolved', 'acknowledged')
   FOR NO KEY UPDATE OF s
 ), known AS (
   -- What the session knows: what its own alert reported, and each update since. An update that another alert wrote while
   -- this statement waited is not in the snapshot; then nothing is written and the caller begins again.
-  SELECT t.session_id, t.updates, t.updates = 0 OR k.session_id IS NOT NULL AS is_visible,
+  SELECT t.session_id, t.updates, t.joined_alerts, t.resolved_alerts, t.is_outdated,
+         (t.updates = 0 OR k.session_id IS NOT NULL)
+           -- Whether another alert was acknowledged before is read from the timeline, which has to be that of the row.
+           AND ($3 <> 'acknowledged' OR EXISTS (
+             SELECT FROM seen n WHERE n.session_id = t.session_id AND n.event_seq = t.event_seq)) AS is_visible,
          -- A session of a worker that stored no members is not compared.
-         coalesce(k.firing, o.members, $3) AS firing, coalesce(k.resolved, '{}') AS resolved,
+         coalesce(k.firing, o.members, $5) AS firing, coalesce(k.resolved, '{}') AS resolved,
          coalesce(k.severity, o.severity, 'low') AS severity, coalesce(k.status, 'firing') AS status
   FROM target t JOIN alerts o ON o.alert_id = t.session_id
   LEFT JOIN alert_updates k ON k.session_id = t.session_id AND k.update_no = t.updates
@@ -25,36 +32,49 @@ WITH alert AS (
 ), compared AS (
   -- Whether the alert may report something new. The core decides, and the caller sends the statement again with it. A
   -- hash that stands for several alerts contains their number, so it is new here when their number has changed.
-  SELECT k.*, k.updates < $4::integer AND CASE WHEN $5
-    THEN k.status = 'resolved' OR k.firing && $6::uuid[]
-      OR array_position(ARRAY['low', 'normal', 'high', 'critical'], $7)
+  SELECT k.*, CASE WHEN $3 = 'acknowledged' THEN 'alert_acknowledged'
+                   WHEN $3 = 'resolved' AND NOT k.is_outdated THEN 'alert_resolved'
+                   ELSE 'alert_joined' END AS event_type,
+         k.updates < $6::integer AND CASE $3 WHEN 'firing'
+    THEN k.status = 'resolved' OR k.firing && $7::uuid[]
+      OR array_position(ARRAY['low', 'normal', 'high', 'critical'], $8)
          > array_position(ARRAY['low', 'normal', 'high', 'critical'], k.severity)
-      OR NOT k.firing @> $3
-         AND (cardinality(k.firing) + cardinality(k.resolved) < $8::integer OR k.resolved && $3)
-    ELSE k.status = 'firing' END AS is_new
+      OR NOT k.firing @> $5
+         AND (cardinality(k.firing) + cardinality(k.resolved) < $9::integer OR k.resolved && $5)
+    WHEN 'resolved' THEN k.status = 'firing' AND NOT k.is_outdated
+    ELSE false END AS is_new
   FROM known k
 ), judged AS (
-  SELECT c.*, c.is_new AND c.updates IS NOT DISTINCT FROM $9::integer AND $10::jsonb IS NOT NULL AS is_update
+  SELECT c.*, c.is_new AND c.updates IS NOT DISTINCT FROM $10::integer AND $11::jsonb IS NOT NULL AS is_update,
+         CASE c.event_type WHEN 'alert_joined' THEN c.joined_alerts WHEN 'alert_resolved' THEN c.resolved_alerts
+           ELSE (SELECT count(*) FROM timeline_events e
+                 WHERE e.session_id = c.session_id AND e.event_type = 'alert_acknowledged') END + 1 AS count
   FROM compared c
-  WHERE c.is_visible AND (NOT c.is_new OR c.updates IS NOT DISTINCT FROM $9)
-), joined AS (
+  WHERE c.is_visible AND (NOT c.is_new OR c.updates IS NOT DISTINCT FROM $10)
+), shown AS (
   -- Every joining alert is counted. The first nine have an event, then those with the counts 10, 20, 50, 100, 200, 500
-  -- and so on; an alert without an event takes no event number. The row is locked, so no two alerts have the same
-  -- count.
-  UPDATE alert_sessions s
-  SET updates = s.updates + j.is_update::integer, joined_alerts = s.joined_alerts + $5::integer,
-      resolved_alerts = s.resolved_alerts + (NOT $5)::integer,
-      event_seq = s.event_seq
-        + ((CASE WHEN $5 THEN s.joined_alerts ELSE s.resolved_alerts END + 1)::text SIMILAR TO '[1-9]|[125]0+')::integer
+  -- and so on; of acknowledged alerts only the first one. An alert without an event takes no event number. The row is
+  -- locked, so no two alerts have the same count.
+  SELECT j.*, CASE j.event_type WHEN 'alert_acknowledged' THEN j.count = 1
+                                ELSE j.count::text SIMILAR TO '[1-9]|[125]0+' END AS has_event
   FROM judged j
+), joined AS (
+  UPDATE alert_sessions s
+  SET updates = s.updates + j.is_update::integer, event_seq = s.event_seq + j.has_event::integer,
+      joined_alerts = s.joined_alerts + (j.event_type = 'alert_joined')::integer,
+      resolved_alerts = s.resolved_alerts + (j.event_type = 'alert_resolved')::integer,
+      fired_at = CASE $3 WHEN 'firing' THEN greatest(s.fired_at, $4) ELSE s.fired_at END,
+      -- No alert joins a session that is being cancelled, so there is no earlier request.
+      cancel_requested_at = CASE WHEN j.event_type = 'alert_resolved' AND EXISTS (
+          SELECT FROM session_plans p WHERE p.session_id = j.session_id AND p.plan ->> 'on_resolved' = 'cancel')
+        THEN clock_timestamp() END
+  FROM shown j
   WHERE s.session_id = j.session_id
-  RETURNING s.session_id, s.event_seq, s.lease_epoch, s.updates, j.is_update,
-            CASE WHEN $5 THEN s.joined_alerts ELSE s.resolved_alerts END AS count
+  RETURNING s.session_id, s.event_seq, s.lease_epoch, s.updates, j.is_update, j.is_outdated, j.event_type, j.has_event,
+            j.count
 ), updated_alert AS (
   INSERT INTO alert_updates (session_id, update_no, alert_id, created_at, firing, resolved, severity, status, report)
-  SELECT session_id, updates, $1, clock_timestamp(), $11, $12, $13,
-         CASE WHEN $5 THEN 'firing' ELSE 'resolved' END, $10
-  FROM joined WHERE is_update
+  SELECT session_id, updates, $1, clock_timestamp(), $12, $13, $14, $3, $11 FROM joined WHERE is_update
 ), covering AS (
   -- The newest completed session whose analysis knew all members of this alert, from the alert that opened it or
   -- from an update. A group that has grown needs an investigation of its own, and so does an alert that only claims the
@@ -64,9 +84,9 @@ WITH alert AS (
     SELECT s.session_id, s.finished_at, coalesce(k.severity, o.severity) AS severity
     FROM alert_sessions s JOIN alerts o ON o.alert_id = s.session_id
     LEFT JOIN alert_updates k ON k.session_id = s.session_id AND k.update_no = s.covered_updates
-    WHERE $5::boolean AND s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
-      AND s.finished_at > statement_timestamp() - make_interval(secs => $14)
-      AND coalesce(k.firing || k.resolved, '{}') || o.members @> $3::uuid[]
+    WHERE $15::boolean AND s.fingerprint = $2 AND s.status = 'completed' AND s.final_analysis <> ''
+      AND s.finished_at > statement_timestamp() - make_interval(secs => $16)
+      AND coalesce(k.firing || k.resolved, '{}') || o.members @> $5::uuid[]
       -- A session that ran without some of its tools covers no other alert.
       AND NOT EXISTS (SELECT FROM session_plans p
                       WHERE p.session_id = s.session_id AND p.plan -> 'unavailable_servers' IS NOT NULL)
@@ -75,21 +95,23 @@ WITH alert AS (
   WHERE NOT EXISTS (SELECT FROM seen)
     -- An unknown severity has no position in the list, the comparison is null, and the alert is investigated.
     AND array_position(ARRAY['low', 'normal', 'high', 'critical'], newest.severity)
-        >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $7::text)
+        >= array_position(ARRAY['low', 'normal', 'high', 'critical'], $8::text)
 ), opened AS (
   INSERT INTO alert_sessions (session_id, deadline_at, lease_expires_at, lease_period, lease_token, lease_owner,
-                              worker_name, fingerprint, chain, retry_of, parent_id, event_seq, step, traceparent)
-  SELECT alert_id, clock_timestamp() + make_interval(secs => $15), clock_timestamp() + make_interval(secs => $16),
-         make_interval(secs => $16), $17, $18, $19, $2, $20, $21, $22::uuid, 1 + ($22 IS NOT NULL)::integer + cardinality($23::text[]),
-         cardinality($24::integer[]), $25
+                              worker_name, fingerprint, chain, retry_of, parent_id, event_seq, step, traceparent,
+                              fired_at)
+  SELECT alert_id, clock_timestamp() + make_interval(secs => $17), clock_timestamp() + make_interval(secs => $18),
+         make_interval(secs => $18), $19, $20, $21, $2, $22, $23, $24::uuid,
+         1 + ($24 IS NOT NULL)::integer + cardinality($25::text[]),
+         cardinality($26::integer[]), $27, CASE $3 WHEN 'firing' THEN $4 END
   FROM alert
   -- Without a timeout no session may be opened: the alert can only join, be covered or end.
-  WHERE $15 IS NOT NULL AND $5 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM covering)
+  WHERE $17 IS NOT NULL AND $15 AND NOT EXISTS (SELECT FROM seen) AND NOT EXISTS (SELECT FROM covering)
   -- Another alert of the fingerprint opened a session at the same time: there is no row, and the caller begins again.
   ON CONFLICT DO NOTHING
   RETURNING session_id, deadline_at
 ), planned AS (
-  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $26, $27 FROM opened
+  INSERT INTO session_plans (session_id, format_version, plan) SELECT session_id, $28, $29 FROM opened
 ), decided AS (
   SELECT 'opened' AS outcome, session_id AS target FROM opened
   UNION ALL
@@ -97,32 +119,35 @@ WITH alert AS (
   UNION ALL
   SELECT 'covered_by_cooldown', session_id FROM covering
   UNION ALL
-  SELECT 'ended', alert_id FROM alert WHERE NOT $5 AND NOT EXISTS (SELECT FROM known)
+  SELECT 'ended', alert_id FROM alert WHERE NOT $15 AND NOT EXISTS (SELECT FROM known)
 ), updated AS (
   UPDATE alerts a
   SET place = CASE d.outcome WHEN 'covered_by_cooldown' THEN 'joined' ELSE d.outcome END, 
       joined_session_id = nullif(d.target, $1),
-      fingerprint = $2, members = $3, alert_type = $28, title = $29, severity = $7, source = $30, body = $31
+      fingerprint = $2, members = $5, alert_type = $30, title = $31, severity = $8, source = $32, body = $33,
+      dead_detail = CASE d.outcome WHEN 'ended' THEN $34 END
   FROM decided d WHERE a.alert_id = $1
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), 1, 1, $32, $33, $34, $35::jsonb FROM opened
+  SELECT session_id, clock_timestamp(), 1, 1, $35, $36, $37, $38::jsonb FROM opened
   UNION ALL
-  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $31,
-         jsonb_strip_nulls(jsonb_build_object('parent_id', $22, 'asked_by', (
+  SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $33,
+         jsonb_strip_nulls(jsonb_build_object('parent_id', $24, 'asked_by', (
            SELECT left(a.headers ->> 'Tarsy-Asked-By', 100) FROM alerts a WHERE a.alert_id = $1)))
-  FROM opened WHERE $22 IS NOT NULL
+  FROM opened WHERE $24 IS NOT NULL
   UNION ALL
-  SELECT session_id, clock_timestamp(), event_seq, lease_epoch,
-         CASE WHEN $5 THEN 'alert_joined' ELSE 'alert_resolved' END, 'completed', $29,
-         jsonb_build_object('alert_id', $1, 'severity', $7)
+  SELECT session_id, clock_timestamp(), event_seq, lease_epoch, event_type, 'completed', $31,
+         jsonb_build_object('alert_id', $1, 'severity', $8)
            || CASE WHEN count < 10 THEN '{}' ELSE jsonb_build_object('count', count) END
            || CASE WHEN is_update THEN jsonb_build_object('update', updates) ELSE '{}' END
-  FROM joined WHERE count::text SIMILAR TO '[1-9]|[125]0+'
+           || CASE WHEN is_outdated THEN jsonb_build_object('outdated', true) ELSE '{}' END
+  FROM joined WHERE has_event
   UNION ALL
-  SELECT $1, clock_timestamp(), 1, 0, 'joined', 'completed', 'joined an open investigation',
+  SELECT $1, clock_timestamp(), 1, 0, 'joined', 'completed', 'joined an open investigation' || CASE WHEN is_outdated
+           THEN ', but it was resolved before that alert fired last' ELSE '' END,
          jsonb_build_object('joined_session_id', session_id, 'fingerprint', $2)
            || CASE WHEN is_update THEN jsonb_build_object('update', updates) ELSE '{}' END
+           || CASE WHEN is_outdated THEN jsonb_build_object('outdated', true) ELSE '{}' END
   FROM joined
   UNION ALL
   -- The covering session gets no event: its end stays its last event.
@@ -131,39 +156,39 @@ WITH alert AS (
                 floor(extract(epoch FROM clock_timestamp() - finished_at) / 60), right(session_id::text, 8)),
          jsonb_build_object('joined_session_id', session_id, 'reason', 'cooldown', 'finished_at',
                             to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-                            'fingerprint', $2, 'members', cardinality($3))
+                            'fingerprint', $2, 'members', cardinality($5))
   FROM covering
   UNION ALL
-  SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', 'resolved before it was investigated',
-         jsonb_build_object('stop_reason', 'not_investigated', 'title', $29, 'severity', $7)
+  SELECT $1, clock_timestamp(), 1, 0, 'session_completed', 'completed', $34,
+         jsonb_build_object('stop_reason', 'not_investigated', 'title', $31, 'severity', $8, 'status', $3)
   FROM decided WHERE outcome = 'ended'
 ), begun_stages AS (
   INSERT INTO stages (session_id, stage_no, started_at, name, success_policy)
   SELECT session_id, u.stage_no, clock_timestamp(), u.name, u.policy
-  FROM opened, unnest($24, $36::text[], $37::text[]) AS u(stage_no, name, policy)
+  FROM opened, unnest($26, $39::text[], $40::text[]) AS u(stage_no, name, policy)
 ), begun_executions AS (
   INSERT INTO agent_executions (session_id, execution_id, started_at, stage_no, agent_no, agent, strategy, backend, model)
   SELECT session_id, u.execution_id, clock_timestamp(), u.stage_no, u.agent_no, u.agent, u.strategy, u.backend, u.model
-  FROM opened, unnest($38::uuid[], $39::integer[], $40::integer[], $41::text[], $42::text[], $43::text[], $44::text[])
+  FROM opened, unnest($41::uuid[], $42::integer[], $43::integer[], $44::text[], $45::text[], $46::text[], $47::text[])
        AS u(execution_id, stage_no, agent_no, agent, strategy, backend, model)
 ), stage_events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, stage_no, event_type, status, content,
                                metadata)
-  SELECT session_id, clock_timestamp(), 1 + ($22 IS NOT NULL)::integer + u.n, 1, ($24)[1], u.event_type, u.status,
+  SELECT session_id, clock_timestamp(), 1 + ($24 IS NOT NULL)::integer + u.n, 1, ($26)[1], u.event_type, u.status,
          u.content, u.metadata
-  FROM opened, unnest($23, $45::text[], $46::text[], $47::jsonb[])
+  FROM opened, unnest($25, $48::text[], $49::text[], $50::jsonb[])
        WITH ORDINALITY AS u(event_type, status, content, metadata, n)
 ), announced AS (
   -- The outbox of notifications; without routes no row. The end of the session makes the second one due.
   INSERT INTO notifications (session_id, route, moment)
-  SELECT session_id, u.route, u.moment FROM opened, unnest($48::text[], $49::text[]) AS u(route, moment)
+  SELECT session_id, u.route, u.moment FROM opened, unnest($51::text[], $52::text[]) AS u(route, moment)
 )
 SELECT d.outcome, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8,
-       (SELECT p.traceparent FROM alert_sessions p WHERE p.session_id = coalesce($22, $21)),
+       (SELECT p.traceparent FROM alert_sessions p WHERE p.session_id = coalesce($24, $23)),
        (SELECT to_jsonb(j.is_update) FROM joined j)
 FROM decided d LEFT JOIN opened o ON true
 UNION ALL
-SELECT 'target_cancelling', session_id, NULL, NULL, NULL FROM target WHERE cancelling AND $5
+SELECT 'target_cancelling', session_id, NULL, NULL, NULL FROM target WHERE cancelling AND $15
 UNION ALL
 SELECT 'compared', session_id, NULL, NULL, CASE WHEN is_visible THEN jsonb_build_object(
          'updates', updates, 'firing', firing, 'resolved', resolved, 'severity', severity, 'status', status) END
@@ -171,4 +196,4 @@ FROM compared WHERE NOT EXISTS (SELECT FROM joined)
 UNION ALL
 -- The alert needs a session of its own, and this statement may open none.
 SELECT 'undecided', alert_id, NULL, NULL, NULL FROM alert
-WHERE $15 IS NULL AND NOT EXISTS (SELECT FROM decided) AND NOT EXISTS (SELECT FROM target)
+WHERE $17 IS NULL AND NOT EXISTS (SELECT FROM decided) AND NOT EXISTS (SELECT FROM target)

@@ -2,22 +2,25 @@
 //! fingerprint, is covered by the cooldown of the last one, or ends. An alert with something new for the session that
 //! it joins needs the statement twice: the core decides in between what is new.
 
+mod judgement;
+
+use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::result::Error::DeserializationError;
-use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError};
-use crate::investigation::alert::aggregate::Aggregate;
 use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
-use crate::investigation::alert_update::{Change, KnownAlert, MAX_KNOWN, MAX_UPDATES, ReportedAlert, resolved_members};
+use crate::investigation::alert_update::{KnownAlert, ReportedAlert, resolved_members};
 use crate::investigation::ids::SessionId;
 use crate::investigation::notification::route::Planned;
 use crate::investigation::trace_context::TraceContext;
 
+use self::judgement::Judgement;
 use crate::store::rows::columns::{Changes, Events};
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
@@ -31,7 +34,14 @@ const MAX_TRIES: usize = 10;
 pub(crate) struct Open {
     alert_id: Uuid,
     fingerprint: Option<String>,
-    firing: bool,
+    status: AlertStatus,
+    status_word: &'static str,
+    /// When the status changed, by the clock of the sender.
+    at: Option<DateTime<Utc>>,
+    /// Whether it needs a session if none is open.
+    opens: bool,
+    /// Why it ends if none is open and it needs none.
+    ended_because: String,
     cooldown: f64,
     members: Vec<Uuid>,
     /// Members that it reports as resolved.
@@ -65,51 +75,13 @@ pub(crate) struct Open {
     notifications: PlannedRows,
 }
 
-/// What the alert changes in the session that it joins.
-#[derive(Clone)]
-struct Judgement {
-    max_updates: i32,
-    max_known: i32,
-    /// The last update that it was compared with; `None` before the first comparison.
-    compared_with: Option<i32>,
-    /// The update; `None` if nothing has changed.
-    report: Option<Value>,
-    changes: Vec<Change>,
-    firing: Vec<Uuid>,
-    resolved: Vec<Uuid>,
-    severity: &'static str,
-}
-
-impl Judgement {
-    /// Before the first comparison. Aggregates replace others, so there is always room for one.
-    fn before(members: &[Uuid]) -> Self {
-        let is_aggregate = members.iter().any(|member| Aggregate::of(member).is_some());
-        let judgement = Self::default();
-        if is_aggregate { Self { max_known: i32::MAX, ..judgement } } else { judgement }
-    }
-}
-
-impl Default for Judgement {
-    fn default() -> Self {
-        Self {
-            max_updates: number::int(MAX_UPDATES),
-            max_known: i32::try_from(MAX_KNOWN).unwrap_or(i32::MAX),
-            compared_with: None,
-            report: None,
-            changes: Vec::new(),
-            firing: Vec::new(),
-            resolved: Vec::new(),
-            severity: Severity::Low.as_str(),
-        }
-    }
-}
-
 statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, Nullable<Jsonb>), [
     SqlUuid: alert_id,
     Nullable<Text>: fingerprint,
+    Text: status_word,
+    Nullable<Timestamptz>: at,
     Array<SqlUuid>: members,
     Integer: judgement.max_updates,
-    Bool: firing,
     Array<SqlUuid>: resolved,
     Text: severity_word,
     Integer: judgement.max_known,
@@ -118,6 +90,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, N
     Array<SqlUuid>: judgement.firing,
     Array<SqlUuid>: judgement.resolved,
     Text: judgement.severity,
+    Bool: opens,
     Double: cooldown,
     Nullable<Double>: timeout,
     Double: lease,
@@ -136,6 +109,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, N
     Text: title,
     Text: source,
     Text: body,
+    Text: ended_because,
     Text: event_type,
     Text: event_status,
     Text: event_content,
@@ -223,9 +197,9 @@ struct DispositionRow {
 impl Open {
     /// `planned` are the notifications that the session may need.
     pub(crate) fn new(request: OpenRequest, planned: Vec<Planned>) -> Result<Self, StoreError> {
-        let OpenRequest { alert_id, alert, plan, started, cooldown, force, parent, .. } = request;
+        let OpenRequest { alert_id, alert, plan, started, cooldown, force, on_acknowledged, parent, .. } = request;
         let stored = serde_json::to_value(&plan).map_err(|error| StoreError::Conflict(format!("plan: {error}")))?;
-        let join = Self::join_only(JoinRequest { alert_id, alert, cooldown, force });
+        let join = Self::join_only(JoinRequest { alert_id, alert, cooldown, force, on_acknowledged });
         let (first_stage, stage_events) = match request.first_stage {
             Some(StageBegun { begin, event }) => (Changes::new(StageChange::Begin(begin)), Events::new(vec![event])),
             None => (Changes::default(), Events::default()),
@@ -256,12 +230,17 @@ impl Open {
 
     /// Opens nothing: the alert joins a session, is covered by one, ends, or stays undecided.
     pub(crate) fn join_only(request: JoinRequest) -> Self {
-        let JoinRequest { alert_id, alert, cooldown, force } = request;
+        let JoinRequest { alert_id, alert, cooldown, force, on_acknowledged } = request;
         let resolved = resolved_members(&alert.members, &alert.reports);
+        let (opens, ended_because) = (alert.is_investigated(on_acknowledged), alert.not_investigated_because());
         Self {
             alert_id: alert_id.0,
             fingerprint: Some(nul::replace(alert.fingerprint)),
-            firing: alert.status == AlertStatus::Firing,
+            status: alert.status,
+            status_word: alert.status.as_str(),
+            at: alert.at,
+            opens,
+            ended_because: nul::replace(ended_because),
             cooldown: if force { 0.0 } else { cooldown.as_secs_f64() },
             judgement: Judgement::before(&alert.members),
             members: alert.members,
@@ -322,7 +301,7 @@ impl Open {
         let mut compared = self.clone();
         for _ in 0..MAX_TRIES {
             if let Some(known) = &known {
-                compared.judgement = self.judge(known);
+                compared.judgement = Judgement::of(known, &self.reported());
             }
             known = match compared.try_write(connection)? {
                 Written::Decided(opened) => return Ok(Some(Opening::Decided(opened))),
@@ -334,23 +313,10 @@ impl Open {
         Ok(Some(Opening::Decided(Opened::Raced)))
     }
 
-    fn judge(&self, known: &KnownAlert) -> Judgement {
-        let status = if self.firing { AlertStatus::Firing } else { AlertStatus::Resolved };
-        let Self { members, reports, severity, .. } = self;
-        let reported = ReportedAlert { status, severity: *severity, members, resolved: &self.resolved, reports };
-        let compared_with = Some(number::int(known.updates));
-        let Some((after, update)) = known.update(&reported) else {
-            return Judgement { compared_with, ..Judgement::before(members) };
-        };
-        Judgement {
-            compared_with,
-            changes: update.changes().collect(),
-            report: serde_json::to_value(&update).ok().map(nul::replace_json),
-            firing: after.firing,
-            resolved: after.resolved,
-            severity: after.severity.as_str(),
-            ..Judgement::before(members)
-        }
+    fn reported(&self) -> ReportedAlert<'_> {
+        let &Self { status, at, severity, .. } = self;
+        let Self { members, resolved, reports, .. } = self;
+        ReportedAlert { status, at, severity, members, resolved, reports }
     }
 
     fn try_write(&self, connection: &mut PgConnection) -> QueryResult<Written> {

@@ -1,5 +1,7 @@
 //! A group that grows while it is investigated: the model gets the change before its next call, once, from any worker.
 
+mod statuses;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -52,9 +54,14 @@ fn transcripts() -> [String; 5] {
 }
 
 async fn start(watched: &[&str], cooldown: Duration) -> (TestSystem, GrpcRecorder) {
+    start_with(watched, cooldown, AGENTS).await
+}
+
+/// `sections` follow `dedupe.cooldown` in the configuration.
+async fn start_with(watched: &[&str], cooldown: Duration, sections: &str) -> (TestSystem, GrpcRecorder) {
     let transcripts = transcripts();
     let transcripts = transcripts.each_ref().map(String::as_str);
-    let setup = Setup { watched, cooldown, sections: AGENTS, transcripts: &transcripts, ..Setup::default() };
+    let setup = Setup { watched, cooldown, sections, transcripts: &transcripts, ..Setup::default() };
     let system = TestSystem::start_with(setup).await;
     let recorder = GrpcRecorder::before(system.llm_addr()).await;
     (system, recorder)

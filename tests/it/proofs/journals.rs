@@ -16,6 +16,7 @@ const V3: &str = include_str!("../../fixtures/journals/v3.json");
 const V4: &str = include_str!("../../fixtures/journals/v4.json");
 const V5: &str = include_str!("../../fixtures/journals/v5.json");
 const V6: &str = include_str!("../../fixtures/journals/v6.json");
+const V7: &str = include_str!("../../fixtures/journals/v7.json");
 
 fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
     let file: Value = serde_json::from_str(file).unwrap();
@@ -26,7 +27,7 @@ fn journal(file: &str) -> (AgentPlan, Vec<Value>) {
 fn a_journal_of_any_version_is_read_and_written_unchanged() {
     let other_ends: Value = serde_json::from_str(V3).unwrap();
     let other_ends = other_ends["other_ends"].as_array().unwrap().clone();
-    for entry in [V1, V2, V3, V4, V5, V6].into_iter().flat_map(|file| journal(file).1).chain(other_ends) {
+    for entry in [V1, V2, V3, V4, V5, V6, V7].into_iter().flat_map(|file| journal(file).1).chain(other_ends) {
         let read: Entry = serde_json::from_value(entry.clone()).unwrap();
         assert_eq!(read.kind(), entry["kind"]);
         assert_eq!(serde_json::to_value(&read).unwrap(), entry);
@@ -222,4 +223,16 @@ fn a_journal_of_version_6_leads_to_the_same_state() {
     assert_eq!(shown, [message(first), message("the alert is resolved")]);
     let outcome = Outcome::Completed { analysis: "Cause: a switch".to_owned(), reason: StopReason::FinalAnswer };
     assert_eq!(decide(&after(7)), Decision::Done(outcome));
+}
+
+#[test]
+fn a_journal_with_a_resolved_alert_ends_with_its_conclusion_from_any_entry_on() {
+    let (plan, entries) = journal(V7);
+    let entries: Vec<Entry> = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap()).collect();
+    let plan = Arc::new(plan);
+    let state = State::replay(Arc::clone(&plan), None, entries.clone());
+    let outcome = Outcome::Completed { analysis: "Cause: a switch".to_owned(), reason: StopReason::AlertResolved };
+    assert_eq!(decide(&state), Decision::Done(outcome));
+    let stopped = State::replay(plan, None, entries.iter().take(5).cloned());
+    assert_eq!(decide(&stopped), Decision::Append(entries[5..7].to_vec()));
 }

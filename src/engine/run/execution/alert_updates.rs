@@ -7,9 +7,11 @@ use super::Execution;
 use crate::engine::ports::Journal;
 use crate::engine::run::control::{Interrupted, STORE_BOUND};
 use crate::engine::world::World;
+use crate::investigation::alert::AlertStatus;
+use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::alert_update;
 use crate::investigation::execution::decide::Decision;
-use crate::investigation::execution::entry::Entry;
+use crate::investigation::execution::entry::{Entry, StopReason};
 
 /// Whether the model is called next, perhaps after the prompt that forces its conclusion.
 pub(super) fn is_before_call(decision: &Decision) -> bool {
@@ -31,12 +33,25 @@ impl<W: World> Execution<W> {
         let Some(entry) = alert_update::entry(&self.control.within(STORE_BOUND, read).await?) else {
             return Ok(false);
         };
+        let concludes = self.concludes_after(&entry);
         let mut entries = vec![entry];
+        if concludes {
+            // An entry, so that every worker that replays the journal decides the same.
+            entries.push(Entry::Stopped { reason: StopReason::AlertResolved });
+        }
         if self.state.concluding().is_some() {
             // The request to conclude has to be the last message.
             entries.push(Entry::Feedback { content: self.state.plan().conclusion_prompt.clone() });
         }
         self.append(entries).await?;
         Ok(true)
+    }
+
+    /// Whether the next answer is the last one, because the alert is resolved. An agent without tools has only one.
+    fn concludes_after(&self, entry: &Entry) -> bool {
+        let is_resolved =
+            matches!(entry, Entry::AlertUpdated(updated) if updated.status == Some(AlertStatus::Resolved));
+        let is_open = self.state.stopped().is_none() && self.state.concluding().is_none();
+        is_resolved && is_open && self.on_resolved == OnResolved::Conclude && self.state.plan().strategy.uses_tools()
     }
 }

@@ -1,10 +1,12 @@
 //! Updates of the alert: the model gets each once before the next model call, also when a worker dies at any write.
 
 use super::{control, run};
+use crate::engine::ports::RunStatus::Completed;
 use crate::engine::testing::{Death, Scene, Turn};
+use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::alert_update::AlertUpdate;
-use crate::investigation::execution::entry::{Entry, Role};
+use crate::investigation::execution::entry::{Entry, Role, StopReason};
 use crate::investigation::execution::state::State;
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::EventType;
@@ -105,6 +107,79 @@ async fn the_request_to_conclude_comes_after_an_update() {
         let before_last = journal.iter().rposition(|entry| matches!(entry, Entry::Answer(_))).unwrap();
         assert!(matches!(journal[before_last - 1], Entry::Feedback { .. }), "{journal:#?}");
     }
+}
+
+/// Answers before the alert is resolved, the failure that follows, and the last answer.
+fn concluding_scripts() -> [Script; 4] {
+    use Turn::{Fails, Says};
+    let native = Strategy::NativeThinking;
+    let look = || Says("look", vec![("a", "k8s.get")]);
+    [
+        (native, 9, vec![look(), Says("Cause: over", vec![])]),
+        (native, 9, vec![look(), Fails, Says("Cause: over", vec![])]),
+        (Strategy::React, 9, vec![Says(LOOK, vec![]), Says(FOUND, vec![])]),
+        (Strategy::React, 9, vec![Says(LOOK, vec![]), Fails, Says(FOUND, vec![])]),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resolved_alert_forces_the_same_conclusion_at_any_death() {
+    for script in concluding_scripts() {
+        // The stage begins with write 1; prompts, answer, result, and perhaps a failure follow.
+        let from = 4 + u32::from(script.2.len() == 3);
+        let concluding = || {
+            let scene = scene(script.clone(), from);
+            scene.disk().record.plan.on_resolved = OnResolved::Conclude;
+            scene
+        };
+        let whole = concluding();
+        assert_eq!(run(&whole, control()).await, Ok(()));
+        let journal = whole.journal();
+        let updated = journal.iter().position(|entry| matches!(entry, Entry::AlertUpdated(_))).unwrap();
+        assert!(
+            matches!(
+                &journal[updated + 1..],
+                [
+                    Entry::Stopped { reason: StopReason::AlertResolved },
+                    Entry::Concluding { reason: StopReason::AlertResolved },
+                    Entry::Feedback { .. },
+                    Entry::Answer(_),
+                    ..
+                ]
+            ),
+            "{journal:#?}"
+        );
+        let end = whole.disk().end.clone().unwrap();
+        assert_eq!((end.status, end.reason, end.covered_updates), (Completed, StopReason::AlertResolved, 2));
+        let writes = whole.disk().writes;
+        for death in (1..=writes).flat_map(|n| [Death::Before(n), Death::After(n)]) {
+            let scene = concluding();
+            scene.disk().death = death;
+            tokio::select! {
+                biased;
+                () = scene.ports.journal.died.notified() => {}
+                ended = run(&scene, control()) => panic!("outlived {death:?}: {ended:?}"),
+            }
+            scene.disk().epoch += 1;
+            scene.disk().death = Death::Never;
+            // A write that was lost is repeated, and counts again.
+            scene.disk().updates_from += u32::from(matches!(death, Death::Before(n) if n <= from));
+            if scene.disk().end.is_none() {
+                assert_eq!(run(&scene, control()).await, Ok(()), "{script:?} {death:?}");
+            }
+            assert_eq!(scene.journal(), journal, "{script:?} {death:?}");
+            assert_eq!(scene.disk().end.as_ref().map(|end| end.reason), Some(StopReason::AlertResolved));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alert_that_fires_again_before_the_next_call_concludes_nothing() {
+    let scene = scene(concluding_scripts()[0].clone(), 4);
+    scene.disk().record.plan.on_resolved = OnResolved::Conclude;
+    scene.disk().updates.push(AlertUpdate { status: Some(AlertStatus::Firing), ..AlertUpdate::default() });
+    assert_eq!(run(&scene, control()).await, Ok(()));
+    assert_eq!(scene.disk().end.as_ref().map(|end| end.reason), Some(StopReason::FinalAnswer));
 }
 
 #[test]

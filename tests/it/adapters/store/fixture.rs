@@ -11,6 +11,7 @@ use tarsy::engine::ports::{
     OpenRequest, Opened, Received, RunStatus, SessionEnd, SessionStep, Sessions, StageBegin, StageChange, StoreError,
     ToolCallRecord, ToolCallState,
 };
+use tarsy::investigation::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
 use tarsy::investigation::execution::decide::Purpose;
 use tarsy::investigation::execution::entry::{Answer, Entry, ProviderData, Role, StopReason, ToolCall, Usage};
@@ -61,6 +62,8 @@ pub(crate) fn alert(fingerprint: &str) -> Alert {
         title: "disk full on db-1".into(),
         severity: Severity::High,
         status: AlertStatus::Firing,
+        ignored_because: None,
+        at: None,
         members: vec![Uuid::from_u128(1)],
         reports: Vec::new(),
         fingerprint: fingerprint.into(),
@@ -109,6 +112,7 @@ pub(crate) fn plan() -> Plan {
             ],
         }],
         unavailable_servers: vec![],
+        on_resolved: OnResolved::default(),
     }
 }
 
@@ -126,6 +130,7 @@ pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenReques
         first_stage: None,
         cooldown: Duration::ZERO,
         force: false,
+        on_acknowledged: OnAcknowledged::default(),
         retry_of: None,
         parent: None,
         trace: None,

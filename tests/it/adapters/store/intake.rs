@@ -1,5 +1,7 @@
 //! From a delivery to a disposition: alerts are received, opened, joined, ended, given up and settled.
 
+mod statuses;
+
 use serde_json::json;
 use tarsy::engine::ports::{
     DeadLetter, DeadReason, Disposition, Journal, OpenRequest, Opened, Outbox, Refusal, Sessions, SettlementStatus,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use tarsy::engine::ports::{JoinRequest, Opened, Sessions};
+use tarsy::investigation::alert::policy::OnAcknowledged;
 use tarsy::investigation::alert::{Alert, Severity};
 use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, Store, migrate};
 use uuid::Uuid;
@@ -49,7 +50,13 @@ async fn a_join_takes_one_statement_unless_it_is_an_update() {
             store.receive(received(id, id.to_string().as_bytes())).await.unwrap();
         }
         let began = Instant::now();
-        let request = JoinRequest { alert_id: first, alert: group(number), cooldown: Duration::ZERO, force: false };
+        let request = JoinRequest {
+            alert_id: first,
+            alert: group(number),
+            cooldown: Duration::ZERO,
+            force: false,
+            on_acknowledged: OnAcknowledged::default(),
+        };
         match joining.join(request).await.unwrap() {
             Some(Opened::Joined(target)) => assert_eq!(target, session),
             Some(Opened::Updated { .. }) => updates += 1,

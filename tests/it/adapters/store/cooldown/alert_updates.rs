@@ -93,6 +93,7 @@ async fn agree(alerts: impl Iterator<Item = OpenRequest>) {
         let resolved = resolved_members(&request.alert.members, &request.alert.reports);
         let reported = ReportedAlert {
             status: request.alert.status,
+            at: None,
             severity: request.alert.severity,
             members: &request.alert.members,
             resolved: &resolved,
