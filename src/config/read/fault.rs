@@ -54,7 +54,7 @@ fn line_label(line: usize) -> String {
 }
 
 /// The known word closest to `word`, if about two thirds of it match.
-pub(super) fn did_you_mean<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn did_you_mean<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
     known
         .iter()

@@ -77,7 +77,8 @@ pub fn to_json(text: &str) -> Result<Value, YamlError> {
     to_node(text).map(value)
 }
 
-fn value(node: Node) -> Value {
+/// The node as JSON.
+pub(super) fn value(node: Node) -> Value {
     match node.data {
         Data::Null => Value::Null,
         Data::Flag(yes) => yes.into(),
