@@ -1,6 +1,6 @@
 //! The core: the state of an investigation and its next step. Pure: no async, no I/O, no clock, no randomness.
 //!
-//! The modules follow the life of an alert. [`intake`] decodes it, [`mask`] removes its secrets, and a frozen [`plan`]
+//! The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`mask`] removes its secrets, and a frozen [`plan`]
 //! with its prompts is made for it. Each [`execution`] is a fold over the entries of its journal. [`react`] parses
 //! calls that a model writes as text, [`native`] reads what the tools of a provider did. [`chain`] joins executions to
 //! stages and a session; [`timeline`] projects the journals to events for people. [`follow_up`] plans a question about
@@ -13,6 +13,7 @@ pub mod alert_update;
 pub mod visible;
 pub mod readable;
 pub mod public_url;
+pub mod sources;
 pub mod intake;
 pub mod mask;
 pub mod plan;

@@ -1,0 +1,34 @@
+//! The sources of alerts: how the bodies of each vendor are recognised, and where they have the fields of an alert.
+//!
+//! A [`Source`] is a plain value. The configuration reads it from YAML, for built-in sources and for those of users
+//! alike: `config/sections/sources/`. [`Sources`] recognises a body; [`Source::map`] reads the fields of an alert with
+//! [`Expression`]s, which are pointers and no language. The intake makes an alert of them.
+
+mod pointer;
+mod view;
+mod expression;
+mod words;
+mod capture;
+mod document;
+mod rule;
+mod labels;
+mod key;
+mod time;
+mod source;
+mod trace;
+mod map;
+mod set;
+
+pub use capture::{Capture, CaptureFault};
+pub use expression::{Expression, ExpressionFault};
+pub use key::{Key, KeyPart, canonical};
+pub use labels::LabelSource;
+pub use map::Mapped;
+pub use pointer::{Base, Pointer, PointerFault};
+pub use rule::{Condition, Rule, Sign, TestSign};
+pub use set::{NamedSource, Reader, Sources};
+pub use source::{LinkSource, Source, Words};
+pub use time::parse as parse_time;
+pub use trace::{Note, Traced};
+pub use view::View;
+pub use words::{WordTable, severity_of, status_of};

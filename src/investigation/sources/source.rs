@@ -1,0 +1,57 @@
+//! A source: how the bodies of one vendor are recognised and read. A plain value, made from YAML by the configuration.
+
+use super::capture::Capture;
+use super::expression::Expression;
+use super::labels::LabelSource;
+use super::pointer::Pointer;
+use super::rule::{Condition, Rule, TestSign};
+use super::words::WordTable;
+use crate::investigation::alert::{AlertStatus, Severity};
+
+/// The declaration of a source. An absent list is empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Source {
+    /// One of them has to fit. Empty for a source that is only named.
+    pub recognise: Vec<Rule>,
+    pub ignore: Vec<Condition>,
+    /// Texts in the body that are JSON.
+    pub parse: Vec<Pointer>,
+    /// The same in an element.
+    pub parse_element: Vec<Pointer>,
+    pub each: Option<Pointer>,
+    pub capture: Option<Capture>,
+    pub alert_type: Option<Expression>,
+    pub title: Option<Expression>,
+    pub severity: Words<Severity>,
+    pub status: Words<AlertStatus>,
+    pub test: Vec<TestSign>,
+    /// Never empty lists; the first complete one counts.
+    pub key: Vec<Vec<Expression>>,
+    pub labels: Vec<LabelSource>,
+    pub links: Vec<LinkSource>,
+    pub runbook: Option<Expression>,
+    pub at: Option<Expression>,
+    /// The fields that the investigation reads; `None` for all.
+    pub text: Option<Vec<Pointer>>,
+}
+
+/// A link by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkSource {
+    pub name: String,
+    pub url: Expression,
+}
+
+/// A value that words of the body give.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Words<T> {
+    pub from: Option<Expression>,
+    pub map: WordTable<T>,
+    pub default: Option<T>,
+}
+
+impl<T> Default for Words<T> {
+    fn default() -> Self {
+        Self { from: None, map: WordTable::default(), default: None }
+    }
+}
