@@ -2,15 +2,16 @@
 //! the alert's name and its sorted labels, SHA-256 of the body.
 //!
 //! A fingerprint names its origin, `<form>@<end of the subject>:<key>`: a producer with the permission for one subject
-//! cannot claim the alerts of another subject. The form is `header`, `alertmanager`, `grafana`, `json` or `text`.
+//! cannot claim the alerts of another subject. The form is `header`, `alertmanager`, `grafana`, `json`, `text`, or the
+//! name of a source.
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::severity;
 use crate::investigation::alert::aggregate::Aggregate;
+use crate::investigation::sources::Key;
 
 /// A longer key is hashed, because a fingerprint is a key of an index.
 const MAX_KEY_BYTES: usize = 512;
@@ -21,6 +22,8 @@ pub(super) const HEADER: &str = "header";
 const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
 /// More members than this become one hash with their number.
 const MAX_MEMBERS: usize = 256;
+/// The labels and fields with a severity.
+pub(super) const SEVERITY_KEYS: [&str; 3] = ["severity", "priority", "level"];
 
 /// The fingerprint of `key` from a body of this form, published on a subject with this end.
 pub(super) fn scoped(form: &str, suffix: &str, key: String) -> String {
@@ -30,8 +33,11 @@ pub(super) fn scoped(form: &str, suffix: &str, key: String) -> String {
 
 /// The fingerprint of a header. A complete fingerprint of the same subject stays unchanged: it claims no more than a
 /// body on that subject could, and a rerun keeps the fingerprint of the first investigation.
-pub(super) fn of_header(suffix: &str, key: String) -> String {
-    let is_complete = FORMS.iter().any(|form| key.starts_with(&scope(form, suffix)));
+///
+/// `is_source` knows the forms that are names of declared sources.
+pub(super) fn of_header(suffix: &str, key: String, is_source: &dyn Fn(&str) -> bool) -> String {
+    let form = key.split_once('@').map(|(form, _)| form).filter(|form| FORMS.contains(form) || is_source(form));
+    let is_complete = form.is_some_and(|form| key.starts_with(&scope(form, suffix)));
     if is_complete && key.len() <= MAX_KEY_BYTES { key } else { scoped(HEADER, suffix, key) }
 }
 
@@ -49,6 +55,20 @@ pub(super) fn of_body(body: &[u8]) -> String {
     hash([body])
 }
 
+/// For an alert of a declared source. An absent part is marked, and the list of parts is named, so that no two keys give
+/// the same bytes.
+pub(super) fn of_key(key: &Key) -> String {
+    let list = format!("{}/{}", key.list, key.parts.len());
+    let parts = key.parts.iter().map(|part| part.value.as_ref().map_or("-".to_owned(), |value| format!("={value}")));
+    let parts: Vec<String> = std::iter::once(list).chain(parts).collect();
+    hash(parts.iter().map(String::as_bytes))
+}
+
+/// The member of an alert of a declared source.
+pub(super) fn member_of_key(source: &str, key: &str) -> Uuid {
+    short([b"key".as_slice(), source.as_bytes(), key.as_bytes()])
+}
+
 /// For an alert with labels: the hash of its name and labels, in any order.
 pub(super) fn of_labels(name: &str, labels: &BTreeMap<String, String>) -> String {
     let pairs = labels.iter().flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
@@ -58,7 +78,7 @@ pub(super) fn of_labels(name: &str, labels: &BTreeMap<String, String>) -> String
 /// The member of an alert with labels: the hash of its name and its labels without the severity, which a cooldown
 /// compares separately.
 pub(super) fn member(name: &str, labels: &BTreeMap<String, String>) -> Uuid {
-    let pairs = labels.iter().filter(|(key, _)| !severity::KEYS.contains(&key.as_str()));
+    let pairs = labels.iter().filter(|(key, _)| !SEVERITY_KEYS.contains(&key.as_str()));
     let pairs = pairs.flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
     short(std::iter::once(name.as_bytes()).chain(pairs))
 }
@@ -112,6 +132,7 @@ fn short<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Uuid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::sources::KeyPart;
 
     fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -132,6 +153,26 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_other_parts_are_different_and_an_absent_part_keeps_its_place() {
+        let key = |list: usize, parts: &[Option<&str>]| {
+            let part = |value: &Option<&str>| KeyPart { from: String::new(), value: value.map(str::to_owned) };
+            of_key(&Key { list, parts: parts.iter().map(part).collect() })
+        };
+        let keys = [
+            key(0, &[Some("ab"), Some("c")]),
+            key(0, &[Some("a"), Some("bc")]),
+            key(1, &[Some("a"), Some("bc")]),
+            key(0, &[Some("abc")]),
+            key(0, &[Some("abc"), None]),
+            key(0, &[None, Some("abc")]),
+            key(0, &[Some("-"), Some("abc")]),
+        ];
+        for (index, one) in keys.iter().enumerate() {
+            assert!(keys.iter().skip(index + 1).all(|other| other != one), "{index}");
+        }
+    }
+
+    #[test]
     fn a_fingerprint_that_is_too_long_for_an_index_is_hashed() {
         assert_eq!(scoped("text", "a", "x".repeat(512)), format!("text@a:{}", "x".repeat(512)));
         assert_eq!(scoped("text", "a", "x".repeat(513)).len(), "text@a:sha256:".len() + 64);
@@ -147,16 +188,20 @@ mod tests {
             scoped("alertmanager", "http", "{}:{x}".into()),
             scoped("json", "alertmanager", "{}:{x}".into()),
             scoped("alertmanager", "alertmanager:{}", "{x}".into()),
-            of_header("", "{}:{x}".into()),
-            of_header("", real.clone()),
-            of_header("http", real.clone()),
-            of_header("alertmanager:{}", real.clone()),
-            of_header("alertmanager", format!("{real}{}", "x".repeat(512))),
+            of_header("", "{}:{x}".into(), &|_| false),
+            of_header("", real.clone(), &|_| false),
+            of_header("http", real.clone(), &|_| false),
+            of_header("alertmanager:{}", real.clone(), &|_| false),
+            of_header("alertmanager", format!("{real}{}", "x".repeat(512)), &|_| false),
         ];
         for other in others {
             assert_ne!(other, real);
         }
-        assert_eq!(of_header("alertmanager", real.clone()), real, "a repetition on the same subject keeps it");
+        let kept = of_header("alertmanager", real.clone(), &|_| false);
+        assert_eq!(kept, real, "a repetition on the same subject keeps it");
+        let declared = scoped("shop", "http", "x".into());
+        assert_eq!(of_header("http", declared.clone(), &|form| form == "shop"), declared);
+        assert_eq!(of_header("http", declared.clone(), &|_| false), format!("header@http:{declared}"));
     }
 
     #[test]

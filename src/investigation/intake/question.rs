@@ -1,6 +1,7 @@
 //! Normalises a follow-up question: text that a person typed and that is never parsed.
 
-use super::{IntakeError, MAX_TITLE_CHARS, clean};
+use super::reading::MAX_TITLE_CHARS;
+use super::{IntakeError, clean};
 use crate::investigation::alert::{Alert, AlertStatus, Severity};
 
 /// Normalises a question. `alert_type` is that of the alert it is about. A question has no fingerprint.

@@ -1,8 +1,12 @@
 //! Tests of the intake: captured bodies, every kind of body, the order of fingerprints, and arbitrary bytes.
 
-use proptest::prelude::*;
-use serde_json::json;
+mod generic;
+mod parts;
 
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::investigation::alert::{Alert, AlertStatus, MemberReport, Severity};
 use crate::investigation::intake::*;
 
 const FIRING: &[u8] = include_bytes!("../../../tests/fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
@@ -23,7 +27,7 @@ fn of_body(form: &str, body: &str) -> String {
 }
 
 fn without_text(alert: Alert) -> Alert {
-    Alert { text: String::new(), members: Vec::new(), reports: Vec::new(), ..alert }
+    Alert { text: String::new(), members: Vec::new(), reports: Vec::new(), at: None, ..alert }
 }
 
 const RUNBOOK: &str = "https://runbooks.prometheus-operator.dev/runbooks/general/targetdown";
@@ -35,6 +39,8 @@ fn target_down(status: AlertStatus) -> Alert {
         title: "TargetDown  shop/checkout".to_owned(),
         severity: Severity::Critical,
         status,
+        ignored_because: None,
+        at: None,
         fingerprint: r#"alertmanager@:{}:{alertname="TargetDown", job="checkout"}"#.to_owned(),
         members: Vec::new(),
         reports: Vec::new(),
@@ -70,6 +76,8 @@ fn a_grafana_body_is_understood() {
         title: "DiskAlmostFull  db-2.example.com".to_owned(),
         severity: Severity::Normal,
         status: AlertStatus::Firing,
+        ignored_because: None,
+        at: None,
         members: Vec::new(),
         reports: Vec::new(),
         fingerprint: "grafana@:{}/{team=\"storage\"}:{alertname=\"DiskAlmostFull\"}".to_owned(),
@@ -236,6 +244,7 @@ fn hints_win_over_the_body_but_a_priority_does_not() {
         title: Some("disk of db-1\nis full".to_owned()),
         priority: Some(Severity::Low),
         suffix: "eu".to_owned(),
+        ..Hints::default()
     };
     let expected = Alert {
         alert_type: "disk".to_owned(),

@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
 use super::outline::Outline;
 use super::plain::{pairs, runbook, text};
-use super::{MAX_REPORT_CHARS, Reading, clean, fingerprint, severity, subject};
+use super::reading::{MAX_REPORT_CHARS, Reading};
+use super::{clean, fingerprint, subject};
 use crate::investigation::alert::aggregate::Aggregate;
 use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
-use serde_json::{Map, Value};
+use crate::investigation::sources::{parse_time, severity_of};
 
 /// Fields of the body that are rendered in their own way, or left out.
 const BODY_KNOWN: [&str; 8] =
@@ -89,7 +93,7 @@ impl<'a> Item<'a> {
     }
 
     fn severity(&self) -> Option<Severity> {
-        severity::of_word(severity::KEYS.iter().find_map(|key| self.labels.get(*key))?)
+        severity_of(fingerprint::SEVERITY_KEYS.iter().find_map(|key| self.labels.get(*key))?)
     }
 }
 
@@ -109,9 +113,10 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
     let reports = reports(body, items);
     let by_labels = || fingerprint::of_labels(name.as_deref().unwrap_or_default(), &group_labels(body, items));
     Reading {
-        source,
-        severity: relevant.iter().filter_map(|item| item.severity()).max(),
-        status,
+        source: source.to_owned(),
+        severity: relevant.iter().filter_map(|item| item.severity()).max().or_else(|| no_data(&relevant)),
+        at: changed_at(&relevant, status),
+        status: if is_test(items) { AlertStatus::Test } else { status },
         members: reports
             .iter()
             .filter(|report| report.status == AlertStatus::Firing)
@@ -123,7 +128,30 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
         text: render(&title, source, body, items),
         title,
         name,
+        labels: shared,
+        ..Reading::default()
     }
+}
+
+/// When the status changed: when the newest alert began, or when the last one ended.
+fn changed_at(items: &[&Item<'_>], status: AlertStatus) -> Option<DateTime<Utc>> {
+    let key = if status == AlertStatus::Resolved { "endsAt" } else { "startsAt" };
+    items.iter().filter_map(|item| parse_time(&text(item.fields, key)?)).max()
+}
+
+/// Whether a person has pressed Grafana's button for a test.
+fn is_test(items: &[Item<'_>]) -> bool {
+    items.iter().all(|item| {
+        let label = |key: &str| item.labels.get(key).map(String::as_str);
+        let is_grafana = label("instance") == Some("Grafana") || label("grafana_folder") == Some("Test Folder");
+        label("alertname") == Some("TestAlert") && is_grafana
+    })
+}
+
+/// The severity of alerts without one, when all of them report that Grafana has no data.
+fn no_data(items: &[&Item<'_>]) -> Option<Severity> {
+    let is_no_data = |item: &&Item<'_>| item.labels.get("alertname").is_some_and(|name| name == "DatasourceNoData");
+    items.iter().all(is_no_data).then_some(Severity::Low)
 }
 
 /// Each alert with its member. Alerts that the sender left out are one firing member, made of their number.

@@ -1,0 +1,68 @@
+//! Parses answers of Alertmanager's API (v2), as a script passes them on: a list of groups or of alerts, each of which
+//! is an alert of its own, or one group.
+
+use serde_json::Value;
+
+use super::plain::pairs;
+use super::reading::Reading;
+use super::{fingerprint, subject, webhook};
+use crate::investigation::alert::AlertStatus;
+
+/// Reads an answer; `None` for anything else.
+pub(super) fn read(value: &Value) -> Option<Vec<Reading>> {
+    let only = std::slice::from_ref(value);
+    let items = value.as_array().map_or(only, Vec::as_slice);
+    if items.is_empty() {
+        return None;
+    }
+    if items.iter().all(is_group) {
+        items.iter().map(group).collect()
+    } else if items.iter().all(is_alert) {
+        items.iter().map(alert).collect()
+    } else {
+        None
+    }
+}
+
+/// In a webhook of Alertmanager the receiver is a text.
+fn is_group(item: &Value) -> bool {
+    item.pointer("/receiver/name").is_some() && item.get("labels").is_some_and(Value::is_object) && has_alerts(item)
+}
+
+fn has_alerts(item: &Value) -> bool {
+    item.get("alerts").and_then(Value::as_array).is_some_and(|alerts| !alerts.is_empty())
+}
+
+fn is_alert(item: &Value) -> bool {
+    item.pointer("/status/state").is_some_and(Value::is_string) && item.get("labels").is_some_and(Value::is_object)
+}
+
+fn is_suppressed(alert: &Value) -> bool {
+    alert.pointer("/status/state").is_some_and(|state| state == "suppressed")
+}
+
+/// An alert may be in two groups, so the key is that of the group: its receiver and its labels.
+fn group(item: &Value) -> Option<Reading> {
+    let reading = webhook::read(item)?;
+    let receiver = item.pointer("/receiver/name").and_then(Value::as_str);
+    let labels = pairs(item.get("labels"));
+    let key = fingerprint::of_labels(receiver.unwrap_or_default(), &labels);
+    let alerts = item.get("alerts").and_then(Value::as_array).into_iter().flatten();
+    let name = reading.name.as_deref().unwrap_or_default();
+    let by_group = Some(subject::title(name, &labels)).filter(|title| title != name);
+    let title = by_group.unwrap_or_else(|| reading.title.clone());
+    Some(unless_suppressed(Reading { fingerprint: Some(key), title, ..reading }, alerts))
+}
+
+fn alert(item: &Value) -> Option<Reading> {
+    let reading = webhook::read(&Value::Array(vec![item.clone()]))?;
+    Some(unless_suppressed(reading, std::iter::once(item)))
+}
+
+fn unless_suppressed<'a>(reading: Reading, mut alerts: impl Iterator<Item = &'a Value>) -> Reading {
+    if !alerts.all(is_suppressed) {
+        return reading;
+    }
+    let because = Some("state is suppressed".to_owned());
+    Reading { status: AlertStatus::Ignored, ignored_because: because, ..reading }
+}

@@ -1,0 +1,207 @@
+//! Reads a body with the sources of a configuration: recognises its source, and makes an alert of each part.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::declared::{self, Extract};
+use super::reading::{Message, Reading};
+use super::{Hints, IntakeError, alertmanager_api, plain, webhook};
+use crate::investigation::alert::{Alert, AlertStatus};
+use crate::investigation::sources::{NamedSource, Note, Reader, Source, Sources, Traced};
+
+/// A message with more alerts says in the last one how many were left out.
+pub const MAX_PARTS: usize = 32;
+/// More elements of a list are not read.
+const MAX_ELEMENTS: usize = 1_024;
+
+/// Reads bodies with the sources of a configuration. Without any source it knows the webhooks of Alertmanager and
+/// Grafana, JSON of any form, and text.
+#[derive(Clone, Debug, Default)]
+pub struct Intake {
+    sources: Arc<Sources>,
+}
+
+/// One alert of a message, with what is known beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The place of the alert in the list of its message, from 0: the value of `Tarsy-Part`.
+    pub index: u32,
+    pub alert: Alert,
+    pub labels: BTreeMap<String, String>,
+    /// Web addresses by their names.
+    pub links: BTreeMap<String, String>,
+    /// Where each field of a declared source came from. Not masked.
+    pub trace: Vec<Traced>,
+    pub notes: Vec<Note>,
+}
+
+/// How a body is read.
+enum Form<'s> {
+    Declared { name: &'s str, source: &'s Source },
+    Read(Vec<Reading>),
+}
+
+impl Intake {
+    pub fn new(sources: Arc<Sources>) -> Self {
+        Self { sources }
+    }
+
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Every alert of a message, in its order and never empty. Of several with one fingerprint the last counts; ignored
+    /// ones are left out beside others. The hints about one alert, title and fingerprint, do not count for several.
+    ///
+    /// # Errors
+    /// When the body is not text, or is empty.
+    pub fn read(&self, body: &[u8], hints: &Hints) -> Result<Vec<Part>, IntakeError> {
+        let parts = self.read_all(body, hints, None)?;
+        let has_alerts = parts.iter().any(|part| part.alert.status != AlertStatus::Ignored);
+        let mut kept: Vec<Part> = Vec::new();
+        for part in parts {
+            if has_alerts && part.alert.status == AlertStatus::Ignored {
+                continue;
+            }
+            kept.retain(|known| known.alert.fingerprint != part.alert.fingerprint);
+            kept.push(part);
+        }
+        let left_out = kept.len().saturating_sub(MAX_PARTS);
+        kept.truncate(MAX_PARTS);
+        if let Some(last) = kept.last_mut().filter(|_| left_out > 0) {
+            let note = format!("\n[{left_out} more alerts of this message were left out]");
+            last.alert.text.push_str(&note);
+        }
+        Ok(kept)
+    }
+
+    /// One alert of a message: the one that `hints.part` names, otherwise the first.
+    ///
+    /// # Errors
+    /// When the body is not text, is empty, or has no such alert.
+    pub fn part(&self, body: &[u8], hints: &Hints) -> Result<Part, IntakeError> {
+        let parts = self.read(body, hints)?;
+        let Some(wanted) = hints.part else { return parts.into_iter().next().ok_or(IntakeError::Empty) };
+        match parts.into_iter().find(|part| part.index == wanted) {
+            Some(part) => Ok(part),
+            // One that another of its fingerprint follows, or that lies behind the last.
+            None => self.read_all(body, hints, Some(wanted))?.into_iter().next().ok_or(IntakeError::Empty),
+        }
+    }
+
+    /// The alert of [`Self::part`].
+    ///
+    /// # Errors
+    /// When the body is not text, is empty, or has no such alert.
+    pub fn normalise(&self, body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
+        self.part(body, hints).map(|part| part.alert)
+    }
+
+    fn read_all(&self, body: &[u8], hints: &Hints, only: Option<u32>) -> Result<Vec<Part>, IntakeError> {
+        let text = std::str::from_utf8(body).map_err(|_| IntakeError::Undecodable)?;
+        let text = text.trim_start_matches('\u{feff}');
+        let mut message = Message { body, hints, sources: &self.sources, has_several: false };
+        // No JSON, or nested too deeply.
+        let Ok(mut value) = serde_json::from_str::<Value>(text) else {
+            return Ok(vec![self.noted(plain::read_text(text), hints).finish(message, 0)?]);
+        };
+        value.sort_all_objects();
+        let (name, source) = match self.form(&value, hints)? {
+            Form::Read(readings) => {
+                message.has_several = readings.len() > 1;
+                let parts = (0..).zip(readings).filter(|(index, _)| only.is_none_or(|only| only == *index));
+                let finish = |(index, reading)| self.noted(reading, hints).finish(message, index);
+                return parts.map(finish).collect();
+            }
+            Form::Declared { name, source } => (name, source),
+        };
+        source.embed(&mut value);
+        let Some(elements) = source.take_elements(&mut value) else {
+            let extract = Extract { body: &value, element: None };
+            return Ok(vec![self.noted(declared::read(name, source, extract), hints).finish(message, 0)?]);
+        };
+        if elements.is_empty() {
+            return Ok(vec![declared::without_elements(name, &value).finish(message, 0)?]);
+        }
+        message.has_several = elements.len() > 1;
+        let elements =
+            (0..).zip(&elements).take(MAX_ELEMENTS).filter(|(index, _)| only.is_none_or(|only| only == *index));
+        let read = |(index, element): (u32, &Value)| {
+            let extract = Extract { body: &value, element: Some(element) };
+            self.noted(declared::read(name, source, extract), hints).finish(message, index)
+        };
+        elements.map(read).collect()
+    }
+
+    fn form<'s>(&'s self, value: &Value, hints: &Hints) -> Result<Form<'s>, IntakeError> {
+        let named = hints.source.as_deref().and_then(|name| self.sources.get(name));
+        if let Some(NamedSource { name, reader }) = named {
+            return Ok(match reader {
+                Reader::Declared(source) if !is_empty(value) => Form::Declared { name, source },
+                Reader::Declared(_) => return Err(IntakeError::Empty),
+                Reader::Alertmanager | Reader::Grafana => self.form_of_code(name, value)?,
+            });
+        }
+        let declared = |source: &'s NamedSource| {
+            source.declared().map(|declared| Form::Declared { name: &source.name, source: declared })
+        };
+        if let Some(form) = self.sources.of_user(value).and_then(declared) {
+            return Ok(form);
+        }
+        if let Some(readings) = of_code(value) {
+            return Ok(Form::Read(readings));
+        }
+        match self.sources.of_builtin(value).and_then(declared) {
+            Some(form) => Ok(form),
+            None => Ok(Form::Read(of_json(value)?)),
+        }
+    }
+
+    /// The form of a body for a source that code reads. Older versions of its vendor send other forms, which a built-in
+    /// source may know.
+    fn form_of_code<'s>(&'s self, name: &'s str, value: &Value) -> Result<Form<'s>, IntakeError> {
+        let declared = || self.sources.of_builtin(value).and_then(NamedSource::declared);
+        let readings = match (of_code(value), declared()) {
+            (Some(readings), _) => readings,
+            (None, Some(source)) => return Ok(Form::Declared { name, source }),
+            (None, None) => of_json(value)?,
+        };
+        Ok(Form::Read(readings.into_iter().map(|reading| Reading { source: name.to_owned(), ..reading }).collect()))
+    }
+
+    /// Notes a header with an unknown source.
+    fn noted(&self, mut reading: Reading, hints: &Hints) -> Reading {
+        if let Some(name) = hints.source.as_deref().filter(|name| !self.sources.contains(name)) {
+            reading.notes.push(Note::UnknownSource(name.to_owned()));
+        }
+        reading
+    }
+}
+
+/// JSON of a form that code knows.
+fn of_code(value: &Value) -> Option<Vec<Reading>> {
+    alertmanager_api::read(value).or_else(|| Some(vec![webhook::read(value)?]))
+}
+
+/// JSON of no declared source.
+fn of_json(value: &Value) -> Result<Vec<Reading>, IntakeError> {
+    match value {
+        Value::Null => Err(IntakeError::Empty),
+        Value::String(text) => Ok(vec![plain::read_text(text)]),
+        Value::Bool(_) | Value::Number(_) => Ok(vec![plain::read_text(&value.to_string())]),
+        Value::Array(_) | Value::Object(_) if is_empty(value) => Err(IntakeError::Empty),
+        Value::Array(_) | Value::Object(_) => Ok(of_code(value).unwrap_or_else(|| vec![plain::read_json(value)])),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

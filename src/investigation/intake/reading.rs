@@ -1,0 +1,134 @@
+//! A parsed body, and the alert that it becomes with the hints of its message and the bounds of every text.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::{GENERIC, Hints, IntakeError, Part, clean, fingerprint};
+use crate::investigation::alert::aggregate::{Aggregate, AggregateKind};
+use crate::investigation::alert::{Alert, AlertStatus, MemberReport, Severity};
+use crate::investigation::sources::{Note, Sources, Traced};
+
+const MAX_NAME_CHARS: usize = 200;
+pub(super) const MAX_TITLE_CHARS: usize = 160;
+/// Of the line about one alert of a group.
+pub(super) const MAX_REPORT_CHARS: usize = 400;
+const MAX_URL_CHARS: usize = 2_048;
+
+/// A parsed body, before hints and bounds are applied.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    pub(super) source: String,
+    pub(super) name: Option<String>,
+    pub(super) title: String,
+    pub(super) severity: Option<Severity>,
+    pub(super) status: AlertStatus,
+    pub(super) ignored_because: Option<String>,
+    pub(super) at: Option<DateTime<Utc>>,
+    /// `None`: the hash of the body.
+    pub(super) fingerprint: Option<String>,
+    /// Empty: the text is the only member.
+    pub(super) members: Vec<Uuid>,
+    /// Of each alert of a group; empty for a single alert.
+    pub(super) reports: Vec<MemberReport>,
+    pub(super) runbook_url: Option<String>,
+    pub(super) text: String,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) links: BTreeMap<String, String>,
+    pub(super) trace: Vec<Traced>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// What the alerts of one message share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message<'m> {
+    pub(super) body: &'m [u8],
+    pub(super) hints: &'m Hints,
+    pub(super) sources: &'m Sources,
+    /// Headers about one alert do not count for several.
+    pub(super) has_several: bool,
+}
+
+impl Reading {
+    /// The alert with this index in its message.
+    ///
+    /// # Errors
+    /// When it has no content.
+    pub(super) fn finish(self, message: Message<'_>, index: u32) -> Result<Part, IntakeError> {
+        let Message { hints, .. } = message;
+        let content = clean::text(&self.text);
+        if content.trim().is_empty() {
+            return Err(IntakeError::Empty);
+        }
+        let name = clean_line(hints.alert_type.as_deref(), MAX_NAME_CHARS)
+            .or_else(|| clean_line(self.name.as_deref(), MAX_NAME_CHARS))
+            .unwrap_or_else(|| GENERIC.to_owned());
+        let fingerprint = self.fingerprint(message);
+        let members = match self.status {
+            AlertStatus::Resolved | AlertStatus::Test | AlertStatus::Ignored => Vec::new(),
+            AlertStatus::Firing | AlertStatus::Acknowledged if self.members.is_empty() => {
+                vec![fingerprint::member_of_text(&content)]
+            }
+            AlertStatus::Firing | AlertStatus::Acknowledged => fingerprint::group(self.members),
+        };
+        let reports = reports(self.reports, &members, &content);
+        let title = hints.title.as_deref().filter(|_| !message.has_several);
+        let alert = Alert {
+            source: self.source,
+            title: clean_line(title, MAX_TITLE_CHARS)
+                .or_else(|| clean_line(Some(&self.title), MAX_TITLE_CHARS))
+                .unwrap_or_else(|| name.clone()),
+            alert_type: name,
+            severity: self.severity.or(hints.priority).unwrap_or_default(),
+            status: self.status,
+            ignored_because: clean_line(self.ignored_because.as_deref(), MAX_TITLE_CHARS),
+            at: self.at,
+            fingerprint,
+            members,
+            reports,
+            runbook_url: url(hints.runbook_url.as_deref()).or_else(|| url(self.runbook_url.as_deref())),
+            text: content,
+        };
+        let links = self.links.into_iter().filter_map(|(name, link)| Some((name, url(Some(&link))?))).collect();
+        Ok(Part { index, alert, labels: self.labels, links, trace: self.trace, notes: self.notes })
+    }
+
+    fn fingerprint(&self, message: Message<'_>) -> String {
+        let Message { body, hints, sources, has_several } = message;
+        let header = clean_line(hints.fingerprint.as_deref(), usize::MAX).filter(|_| !has_several);
+        if let Some(header) = header {
+            return fingerprint::of_header(&hints.suffix, header, &|form| sources.contains(form));
+        }
+        let own = clean_line(self.fingerprint.as_deref(), usize::MAX);
+        let key = own.unwrap_or_else(|| fingerprint::of_body(body));
+        fingerprint::scoped(&self.source, &hints.suffix, key)
+    }
+}
+
+/// A line for each alert. A group that is one hash has one line, and so has an alert that is no group.
+fn reports(read: Vec<MemberReport>, members: &[Uuid], content: &str) -> Vec<MemberReport> {
+    let group = Aggregate::find(members, AggregateKind::Group);
+    let line = |text: &str| clean::line(text, MAX_REPORT_CHARS);
+    match (members, group) {
+        ([only], None) if read.is_empty() => {
+            vec![MemberReport { member: *only, status: AlertStatus::Firing, text: line(content) }]
+        }
+        ([only], Some(Aggregate { count, .. })) => {
+            let text = format!("a group of {count} alerts, too many to compare one by one");
+            vec![MemberReport { member: *only, status: AlertStatus::Firing, text }]
+        }
+        _ => read.into_iter().map(|report| MemberReport { text: line(&report.text), ..report }).collect(),
+    }
+}
+
+/// One clean line; `None` if it is empty.
+fn clean_line(text: Option<&str>, max_chars: usize) -> Option<String> {
+    text.map(|text| clean::line(text, max_chars)).filter(|text| !text.is_empty())
+}
+
+fn url(text: Option<&str>) -> Option<String> {
+    let url = clean_line(text, MAX_URL_CHARS)?;
+    let web = url.starts_with("https://") || url.starts_with("http://");
+    (web && !url.contains(char::is_whitespace) && url.chars().count() < MAX_URL_CHARS).then_some(url)
+}
