@@ -11,8 +11,9 @@ use super::sections::names::Names;
 use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
-    Agent, AgentChain, Config, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider, LlmService, Masking,
-    McpServer, NativeTools, NotificationRoute, Receive, Retention, Runbooks, Streams, Web, Worker, builtin,
+    Agent, AgentChain, Config, ConfiguredSources, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider,
+    LlmService, Masking, McpServer, NativeTools, NotificationRoute, Receive, Retention, Runbooks, Streams, Web, Worker,
+    builtin,
 };
 use crate::investigation::plan::{Limits, Strategy, SuccessPolicy};
 
@@ -122,6 +123,7 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
         llm_service: map.section("llm_service", LlmService::read),
         web: map.section("web", Web::read),
         notifications: routes(map, &names.chains),
+        sources: ConfiguredSources::read(map),
         runbooks: map.section("runbooks", Runbooks::read),
         database: map.section("database", Database::read),
         retention: map.section("retention", Retention::read),

@@ -10,6 +10,7 @@ pub mod default_models;
 mod load;
 mod secret;
 pub mod read;
+pub mod samples;
 pub mod sections;
 mod show;
 mod hints;
@@ -41,6 +42,10 @@ pub use sections::retention::{Database, Retention};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
 pub use sections::servers::{McpServer, ServerScope, server_name_fault};
 pub use sections::settings::Settings;
+pub use sections::sources::{
+    BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth, SourceSecret, builtin_sources,
+    parse_source, source_name_fault,
+};
 pub use sections::streams::{StreamLimits, StreamPlacement, StreamStorage, Streams};
 pub use sections::synthesis::Synthesis;
 pub use sections::tool_pattern::ToolPattern;
@@ -88,6 +93,9 @@ pub struct Config {
     /// The routes of notifications by their names.
     #[serde(skip_serializing_if = "write::is_default")]
     pub notifications: BTreeMap<String, NotificationRoute>,
+    /// The sources of alerts that the file defines.
+    #[serde(skip_serializing_if = "write::is_default")]
+    pub sources: ConfiguredSources,
     pub runbooks: Runbooks,
     pub database: Database,
     pub retention: Retention,

@@ -1,8 +1,8 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
 //! Agents are put together from `providers`, `native_tools`, `servers`, `tool_pattern`, `settings` and `agents`;
-//! `chains` and `synthesis` say which of them run. `worker`, `streams`, `retention`, `trust`, `web`, `notifications`
-//! and `llm_service` configure the system around them.
+//! `chains` and `synthesis` say which of them run. `worker`, `streams`, `retention`, `trust`, `web`,
+//! `notifications`, `sources` and `llm_service` configure the system around them.
 
 pub(crate) mod names;
 pub(crate) mod native_tools;
@@ -20,3 +20,4 @@ pub(crate) mod streams;
 pub(crate) mod retention;
 pub(crate) mod web;
 pub(crate) mod notifications;
+pub(crate) mod sources;

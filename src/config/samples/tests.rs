@@ -1,0 +1,89 @@
+//! Every sample of a built-in source, and the faults that the check finds.
+
+use crate::config::samples::*;
+use crate::config::{BUILTIN, ConfiguredSources, parse_source};
+
+fn intake() -> Intake {
+    Intake::new(ConfiguredSources::default().all())
+}
+
+fn builtin() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/investigation/sources/builtin")
+}
+
+#[test]
+fn every_builtin_source_has_no_fault_and_a_place_in_the_list() {
+    let faults = BUILTIN.iter().filter_map(|builtin| parse_source(builtin.name, builtin.text).err());
+    assert_eq!(faults.map(|faults| faults.to_string()).collect::<Vec<_>>(), Vec::<String>::new());
+    let folders: Vec<String> = folders(&builtin()).unwrap().iter().map(|path| name_of(path)).collect();
+    let listed: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();
+    let declared: Vec<&String> =
+        folders.iter().filter(|name| builtin().join(name).join("source.yaml").exists()).collect();
+    assert_eq!(listed, declared);
+}
+
+#[test]
+fn every_sample_of_a_builtin_source_gives_its_alert() {
+    let samples = load(&builtin()).unwrap();
+    let faults: Vec<String> = check(&samples, &intake()).iter().map(SampleFault::to_string).collect();
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+    let without: Vec<&str> = BUILTIN
+        .iter()
+        .map(|builtin| builtin.name)
+        .filter(|name| !samples.iter().any(|sample| sample.source == *name))
+        .collect();
+    assert_eq!(without, Vec::<&str>::new(), "each source has samples");
+}
+
+/// Prints the table of all samples: `cargo test --lib the_table_of_all_samples -- --nocapture`.
+#[test]
+fn the_table_of_all_samples_can_be_printed() {
+    for sample in load(&builtin()).unwrap() {
+        for part in intake().read(&sample.body, &Hints::default()).unwrap() {
+            let Part { alert, .. } = part;
+            let (severity, status) = (alert.severity.as_str(), alert.status.as_str());
+            let place = format!("{}/{}", sample.source, sample.incident);
+            println!("{place:<40} {status:<12} {severity:<8} {:<40} {}", alert.alert_type, alert.title);
+        }
+    }
+}
+
+#[test]
+fn the_check_finds_every_kind_of_fault() {
+    let body = |state: &str, monitor: &str| {
+        format!(
+            r#"{{"event_type": "x", "last_updated": "1", "org": {{"id": "1"}}, "monitor_id": "{monitor}", "scope": "s",
+            "title": "[{state}] CPU"}}"#
+        )
+    };
+    let sample = |incident: &str, file: &str, body: String, expected: &str| Sample {
+        source: "datadog".to_owned(),
+        incident: incident.to_owned(),
+        path: PathBuf::from(format!("{incident}/{file}")),
+        body: body.into_bytes(),
+        expected: expected.to_owned(),
+    };
+    let firing = "{title: CPU  s, type: CPU, severity: normal, status: firing}";
+    let samples = [
+        sample("a", "01", body("Triggered", "1"), firing),
+        sample("a", "02", body("Recovered", "1"), firing),
+        sample("a", "03", body("Triggered", "2"), firing),
+        sample("b", "01", body("Triggered", "1"), firing),
+        sample("c", "01", "{}".to_owned(), firing),
+        sample("d", "01", r#"{"x": 1}"#.to_owned(), "{title: x, type: generic, severity: normal, status: firing}"),
+        sample("e", "01", body("Triggered", "5"), "{title: CPU}"),
+        sample("f", "01", body("Triggered", "6"), "[]"),
+    ];
+    let faults: Vec<String> = check(&samples, &intake()).iter().map(SampleFault::to_string).collect();
+    let short = |text: &String| text.split("datadog@").next().unwrap_or_default().to_owned();
+    let expected = [
+        "a/02: status is \"resolved\"; expected \"firing\"",
+        "a/03: the fingerprint [\"",
+        "c/01: body has no content",
+        "d/01: recognised as json; expected datadog",
+        "e/01: type is missing in expected",
+        "f/01: 1 alerts; expected 0",
+        "b/01: its fingerprint ",
+    ];
+    assert_eq!(faults.iter().map(short).collect::<Vec<_>>(), expected);
+}
