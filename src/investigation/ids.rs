@@ -59,6 +59,31 @@ impl SessionId {
         Self(uuid::Builder::from_unix_timestamp_millis(stored_at_ms, &random).into_uuid())
     }
 
+    /// The id of a message that its sender may repeat: the same for every repetition.
+    ///
+    /// `parts` identify the message; `sent_at_ms` is the sender's time in Unix milliseconds.
+    pub fn of_message(parts: &[&[u8]], sent_at_ms: u64) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(part.len().to_be_bytes());
+            hash.update(part);
+        }
+        hash.update(sent_at_ms.to_be_bytes());
+        let random = hash.finalize().first_chunk().copied().unwrap_or_default();
+        Self(uuid::Builder::from_unix_timestamp_millis(sent_at_ms, &random).into_uuid())
+    }
+
+    /// The id of one alert (from 0) of a body with several, of which this is the id. It has the same time.
+    pub fn of_part(&self, part: u32) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.0.as_bytes());
+        hash.update(part.to_be_bytes());
+        let random = hash.finalize().first_chunk().copied().unwrap_or_default();
+        let [a, b, c, d, e, f, ..] = *self.0.as_bytes();
+        let time_ms = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        Self(uuid::Builder::from_unix_timestamp_millis(time_ms, &random).into_uuid())
+    }
+
     /// The last eight characters, for people.
     pub fn short(&self) -> String {
         let hex = self.0.simple().to_string();
@@ -84,6 +109,21 @@ mod tests {
         assert_ne!(first, SessionId::of_delivery("TARSY_ALERTS", 8, 1_790_000_000_000));
         assert_eq!(SessionId::parse(&first.to_string()), Some(first));
         assert!(first < SessionId::of_delivery("TARSY_ALERTS", 1, 1_790_000_000_001));
+    }
+
+    #[test]
+    fn every_repetition_of_a_message_has_the_same_id_and_each_part_its_own() {
+        let first = SessionId::of_message(&[b"a", b"bc"], 1_790_000_000_000);
+        assert_eq!(first, SessionId::of_message(&[b"a", b"bc"], 1_790_000_000_000));
+        assert_ne!(first, SessionId::of_message(&[b"ab", b"c"], 1_790_000_000_000));
+        assert_ne!(first, SessionId::of_message(&[b"a", b"bc"], 1_790_000_000_001));
+        let parts = [0, 1, 2].map(|part| first.of_part(part));
+        assert_eq!(parts, [0, 1, 2].map(|part| first.of_part(part)));
+        assert!(parts[0] != first && parts[0] != parts[1] && parts[1] != parts[2]);
+        for part in parts {
+            assert_eq!(SessionId::parse(&part.to_string()), Some(part));
+            assert_eq!(part.0.get_timestamp(), first.0.get_timestamp(), "the order of ids is the order of time");
+        }
     }
 
     #[test]

@@ -6,8 +6,15 @@ use serde_json::Value;
 
 use crate::bus::StoredDeadLetter;
 use crate::investigation::alert::{Alert, MemberReport};
-use crate::investigation::intake::{Hints, IntakeError, hashed, normalise};
+use crate::investigation::intake::{Hints, Intake, IntakeError, hashed};
 use crate::investigation::mask::{HIDDEN, Mask};
+
+/// A masked alert, and the places of the others of its body that have no message of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaskedAlert {
+    pub alert: Alert,
+    pub other_parts: Vec<u32>,
+}
 
 /// Normalises a body and masks its secrets.
 ///
@@ -16,13 +23,25 @@ use crate::investigation::mask::{HIDDEN, Mask};
 ///
 /// # Errors
 /// When the body is not UTF-8 text, or is empty.
-pub fn alert(mask: &Mask, body: &[u8], hints: &Hints) -> Result<Alert, IntakeError> {
-    let written = normalise(body, hints)?;
-    let shown = normalise(&masked_body(mask, body), hints);
+pub fn alert(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<MaskedAlert, IntakeError> {
+    let (part, other_parts) = match hints.part {
+        Some(_) => (intake.part(body, hints)?, Vec::new()),
+        None => {
+            let mut parts = intake.read(body, hints)?.into_iter();
+            let first = parts.next().ok_or(IntakeError::Empty)?;
+            (first, parts.map(|part| part.index).collect())
+        }
+    };
+    let written = part.alert;
+    // Masked values may change the form of a body and make two of its alerts equal, so the same source reads the same
+    // place.
+    let hints = Hints { source: Some(written.source.clone()), part: Some(part.index), ..hints.clone() };
+    let shown = intake.normalise(&masked_body(mask, body), &hints);
     let shown = shown.unwrap_or_else(|_| Alert { text: HIDDEN.to_owned(), ..written.clone() });
     let reports = masked_reports(written.reports, &shown.reports);
-    let Alert { fingerprint, members, .. } = written;
-    Ok(texts(mask, Alert { fingerprint, members, reports, ..shown }))
+    let Alert { fingerprint, members, status, at, .. } = written;
+    let alert = texts(mask, Alert { fingerprint, members, status, at, reports, ..shown });
+    Ok(MaskedAlert { alert, other_parts })
 }
 
 /// The reports of the body as it was written, with the texts of the masked body.
@@ -82,7 +101,8 @@ mod tests {
     use super::*;
 
     fn masked(body: &Value) -> Alert {
-        alert(&Mask::new(["known-val5e".to_owned()]), body.to_string().as_bytes(), &Hints::default()).unwrap()
+        let (mask, body) = (Mask::new(["known-val5e".to_owned()]), body.to_string());
+        alert(&mask, &Intake::default(), body.as_bytes(), &Hints::default()).unwrap().alert
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use async_nats::header::NATS_EXPECTED_STREAM;
+use async_nats::header::{NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use crate::bus::connection::{Nats, REQUEST_TIMEOUT};
 use crate::bus::error::Error;
-use crate::bus::headers::{self, TRACEPARENT};
+use crate::bus::headers::{self, SESSION_ID, TRACEPARENT};
 use crate::bus::names::{ALERTS, MessageKind, Priority, SubjectSuffix};
 use crate::engine::backoff::Backoff;
 use crate::engine::trace::{self, messaging};
@@ -41,6 +41,13 @@ pub struct NewAlert {
     pub headers: Value,
 }
 
+/// Whether the stream may have the message already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repetition {
+    IsAnother,
+    IsTheSame,
+}
+
 /// An alert that the stream has acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
@@ -57,7 +64,17 @@ impl Nats {
     /// When the alert is not stored, or not known to be stored ([`Error::Unavailable`]), after at most 22 s. A
     /// `duplicate` in the acknowledgement is an error, too: the server has stored nothing.
     pub async fn publish_alert(&self, alert: NewAlert) -> Result<Published, Error> {
-        self.publish_as(MessageKind::Alert, alert).await
+        self.publish_as(MessageKind::Alert, alert, Repetition::IsAnother).await
+    }
+
+    /// As [`Nats::publish_alert`], for an alert with a derived session id in its headers: if the stream has stored it
+    /// under this id within two minutes, it is not stored again, and that is no error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Nats::publish_alert`], except for a duplicate.
+    pub async fn publish_alert_once(&self, alert: NewAlert) -> Result<Published, Error> {
+        self.publish_as(MessageKind::Alert, alert, Repetition::IsTheSame).await
     }
 
     /// Publishes a question about the investigation that its header `Tarsy-Parent-Id` names.
@@ -66,7 +83,7 @@ impl Nats {
     ///
     /// As [`Nats::publish_alert`].
     pub async fn publish_question(&self, question: NewAlert) -> Result<Published, Error> {
-        self.publish_as(MessageKind::Question, question).await
+        self.publish_as(MessageKind::Question, question, Repetition::IsAnother).await
     }
 
     /// Asks whether a stream stores alerts. It needs no other right than that to publish alerts: the message names a
@@ -84,13 +101,23 @@ impl Nats {
         }
     }
 
-    async fn publish_as(&self, kind: MessageKind, message: NewAlert) -> Result<Published, Error> {
+    async fn publish_as(
+        &self,
+        kind: MessageKind,
+        message: NewAlert,
+        repetition: Repetition,
+    ) -> Result<Published, Error> {
         let subject = message.priority.subject(kind);
         let subject = message.suffix.map_or_else(|| subject.clone(), |suffix| format!("{subject}.{suffix}"));
         let mut headers = headers::for_copy(&message.headers)?;
         let span = messaging::publish(&subject, &message.headers);
         if let Some(context) = span.in_scope(trace::outgoing) {
             headers::insert(&mut headers, TRACEPARENT, &context.to_string())?;
+        }
+        let id =
+            message.headers.get(SESSION_ID).and_then(Value::as_str).filter(|_| repetition == Repetition::IsTheSame);
+        if let Some(id) = id {
+            headers.insert(NATS_MESSAGE_ID, id);
         }
         let published = self.enqueue(subject, headers, message.body).instrument(span.clone()).await;
         if published.is_err() {
@@ -124,13 +151,14 @@ impl Nats {
     }
 
     async fn enqueue_once(&self, subject: String, headers: HeaderMap, body: Bytes) -> Result<Published, Error> {
+        let may_be_stored = headers.get(NATS_MESSAGE_ID).is_some();
         let publish = self.jetstream.publish_with_headers(subject.clone(), headers, body);
         let ack = match tokio::time::timeout(REQUEST_TIMEOUT, async { publish.await?.await }).await {
             Ok(Ok(ack)) => ack,
             Ok(Err(error)) => return Err(publish_error(subject, &error)),
             Err(_) => return Err(Error::Unavailable(format!("no answer to a publish on {subject}"))),
         };
-        if ack.duplicate {
+        if ack.duplicate && !may_be_stored {
             return Err(Error::Duplicate(subject));
         }
         if ack.stream != ALERTS {

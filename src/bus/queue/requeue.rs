@@ -1,11 +1,14 @@
-//! Implements the port `Queue` for the sweeper: finds the message of an alert, and requeues a lost one.
+//! Implements the port `Queue`: finds the message of an alert, requeues a lost one, and publishes the other alerts of a
+//! body with several.
+
+use async_nats::header::NATS_MESSAGE_ID;
 
 use super::claims::belongs_to;
 use crate::bus::connection::Nats;
-use crate::bus::headers::{self, SESSION_ID};
+use crate::bus::headers::{self, PART, SESSION_ID};
 use crate::bus::names::{ALERTS, MessageKind, Priority};
 use crate::bus::stream::get::message_at;
-use crate::engine::ports::{BrokerUnavailable, IdleAlert, Queue};
+use crate::engine::ports::{BrokerUnavailable, IdleAlert, Queue, Received};
 use crate::investigation::ids::SessionId;
 
 impl Queue for Nats {
@@ -25,6 +28,19 @@ impl Queue for Nats {
         let published = self.enqueue(queue_subject(&alert.subject), copy, body).await;
         let published = published.map(|published| published.sequence);
         published.map_err(|error| BrokerUnavailable(format!("alert {id} is not queued again: {error}")))
+    }
+
+    async fn publish_part(&self, received: &Received, part: u32) -> Result<(), BrokerUnavailable> {
+        let id = received.alert_id.of_part(part).to_string();
+        let mut copy = headers::for_copy_of_stored(&received.headers);
+        copy.insert(SESSION_ID, id.as_str());
+        copy.insert(PART, part.to_string());
+        copy.insert(NATS_MESSAGE_ID, id);
+        let body = received.body.clone().unwrap_or_default();
+        let published = self.enqueue(queue_subject(&received.subject), copy, body).await;
+        let failed =
+            |error| BrokerUnavailable(format!("alert {part} of {} is not published: {error}", received.alert_id));
+        published.map(|_| ()).map_err(failed)
     }
 }
 

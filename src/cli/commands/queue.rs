@@ -13,20 +13,20 @@ use crate::cli::exit::Exit;
 use crate::cli::render::tables::queue::{self, QueuedAlert};
 use crate::cli::view::TerminalEnv;
 use crate::engine::ports::WorkerStatus;
+use crate::investigation::intake::Intake;
 use crate::investigation::mask::Mask;
-use crate::roles::worker::intake;
+use crate::roles::worker::intake::hints;
 use crate::roles::{masked, secrets};
 
 pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<Exit> {
     // The permissions of watchers suffice.
     let nats = addresses(global).nats_for_command("watch").await?;
-    let mask = load_config(global).ok().and_then(|config| secrets::mask(&config, Some(&addresses(global))).ok());
-    let mask = mask.unwrap_or_else(|| secrets::of_process(Some(&addresses(global))));
+    let reading = Reading::of(global);
     let wait = args.wait.unwrap_or(WORKER_STATUS_TIMEOUT);
     let statuses = nats.workers(wait);
     let contents = async {
         let backlog = nats.backlog().await.map_err(anyhow::Error::from)?;
-        let next = next(&nats, &mask, &backlog, usize::try_from(args.limit)?).await;
+        let next = next(&nats, &reading, &backlog, usize::try_from(args.limit)?).await;
         let style = TerminalEnv::of_process().style();
         if !args.json {
             let shown = next.as_deref().unwrap_or_default();
@@ -50,23 +50,48 @@ pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<
 }
 
 /// The first alerts that wait, in the order of the priorities.
-async fn next(nats: &Nats, mask: &Mask, backlog: &[Backlog], limit: usize) -> anyhow::Result<Vec<QueuedAlert>> {
+async fn next(nats: &Nats, reading: &Reading, backlog: &[Backlog], limit: usize) -> anyhow::Result<Vec<QueuedAlert>> {
     let mut next = Vec::new();
     for Backlog { priority, pending, .. } in backlog {
         let room = limit.saturating_sub(next.len());
         if *pending > 0 && room > 0 {
             let found = nats.unclaimed(*priority, room).await?;
-            next.extend(found.into_iter().map(|message| queued_alert(mask, message)));
+            next.extend(found.into_iter().map(|message| queued_alert(reading, message)));
         }
     }
     Ok(next)
 }
 
+/// What reading a queued alert needs.
+pub(super) struct Reading {
+    mask: Mask,
+    intake: Intake,
+}
+
+impl Reading {
+    /// By the configuration.
+    ///
+    /// # Errors
+    /// When it cannot be read, or a file with secrets cannot.
+    pub(super) fn by_config(global: &GlobalArgs) -> anyhow::Result<Self> {
+        let config = load_config(global)?;
+        let mask = secrets::mask(&config, Some(&addresses(global)))?;
+        Ok(Self { mask, intake: Intake::new(config.sources.all()) })
+    }
+
+    /// By the configuration; without one, by the environment alone.
+    fn of(global: &GlobalArgs) -> Self {
+        Self::by_config(global)
+            .unwrap_or_else(|_| Self { mask: secrets::of_process(Some(&addresses(global))), intake: Intake::default() })
+    }
+}
+
 /// An alert that no worker has seen, with masked texts.
-pub(super) fn queued_alert(mask: &Mask, message: QueuedMessage) -> QueuedAlert {
+pub(super) fn queued_alert(reading: &Reading, message: QueuedMessage) -> QueuedAlert {
+    let Reading { mask, intake } = reading;
     let QueuedMessage { received, priority, kind, queued_at } = message;
     let body = received.body.as_deref().unwrap_or_default();
-    let alert = masked::alert(mask, body, &intake::hints(&received)).ok();
+    let alert = masked::alert(mask, intake, body, &hints(&received)).ok();
     let subject = mask.apply(&received.subject).into_owned();
     QueuedAlert {
         alert_id: received.alert_id,
@@ -74,7 +99,7 @@ pub(super) fn queued_alert(mask: &Mask, message: QueuedMessage) -> QueuedAlert {
         priority,
         queued_at,
         subject,
-        title: alert.map(|alert| alert.title),
+        title: alert.map(|masked| masked.alert.title),
     }
 }
 

@@ -17,7 +17,7 @@ use super::attempt::Attempt;
 use super::heartbeat::with_heartbeat;
 use crate::engine::ports::{
     DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
-    PreparedAlert, Received, Refusal, SessionRecord, Sessions, StoreError,
+    PreparedAlert, Queue, Received, Refusal, SessionRecord, Sessions, StoreError,
 };
 use crate::engine::run::holder::Leased;
 use crate::engine::run::session;
@@ -31,6 +31,8 @@ use crate::investigation::ids::SessionId;
 const CANCELLING_DELAY: Duration = Duration::from_secs(2);
 /// Until the MCP servers of an alert's chain are looked for again.
 const TOOLS_DELAY: Duration = Duration::from_secs(5);
+/// Until the other alerts of a body are published again.
+const PARTS_DELAY: Duration = Duration::from_secs(2);
 /// Suspects that a crash has returned together ask for isolation within this time.
 const MAX_JITTER: Duration = Duration::from_secs(1);
 /// Attempts whose result the store refused before the alert is given up.
@@ -179,6 +181,7 @@ impl<W: World> Shared<W> {
         let (id, received) = (received.alert_id, Arc::new(received.clone()));
         let (intake, body) = (Arc::clone(&self.ports.intake), Arc::clone(&received));
         let prepared = Arc::new(self.isolate_panics(id, async move { intake.prepare(&body).await }).await?);
+        self.publish_parts(&received, &prepared.other_parts).await?;
         if prepared.thread.is_none() {
             let PreparedAlert { alert, force, .. } = &*prepared;
             let (alert, force, cooldown) = (alert.clone(), *force, self.settings.cooldown);
@@ -194,6 +197,21 @@ impl<W: World> Shared<W> {
             return Ok(Admission::Retry(jittered(TOOLS_DELAY)));
         }
         Ok(self.open(id, (*prepared).clone(), planned).await?)
+    }
+
+    /// Gives each other alert of the body a message of its own. The alert itself gets its disposition afterwards, so a
+    /// worker that dies in between leaves it undecided, and the next one publishes the same messages.
+    async fn publish_parts(&self, received: &Received, parts: &[u32]) -> Result<(), Failure> {
+        for part in parts {
+            if let Err(error) = self.ports.queue.publish_part(received, *part).await {
+                tracing::warn!(session_id = %received.alert_id, part, "message returned to the queue: {error}");
+                return Err(Failure::Broken(Admission::Retry(jittered(PARTS_DELAY))));
+            }
+        }
+        if !parts.is_empty() {
+            tracing::info!(session_id = %received.alert_id, parts = parts.len(), "other alerts of the body published");
+        }
+        Ok(())
     }
 
     /// An investigation without the tools of its chain costs money and finds little, so the alert waits for a server
@@ -242,7 +260,7 @@ impl<W: World> Shared<W> {
     }
 
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
-        let PreparedAlert { alert, force, retry_of, thread } = prepared;
+        let PreparedAlert { alert, other_parts: _, force, retry_of, thread } = prepared;
         let Planned { plan, started, awaited_servers: _ } = planned;
         let span = trace::claim();
         let (record, first_stage) = session::opened(id, plan.clone());

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::dead_letter::DeadLetter;
+use super::intake::Received;
 use super::settlement::EventIdentity;
 use super::sweep::IdleAlert;
 use crate::investigation::ids::{SessionId, WorkerId};
@@ -75,7 +76,7 @@ pub trait Delivery: Send + Sync + 'static {
     fn term(&self, reason: &str) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 }
 
-/// The stream of alerts, for the sweeper.
+/// The stream of alerts, for the sweeper, and for a body with several alerts.
 pub trait Queue: Send + Sync + 'static {
     /// Whether the stream still has the alert's message at `stream_sequence`.
     fn holds(
@@ -86,6 +87,14 @@ pub trait Queue: Send + Sync + 'static {
 
     /// Queues an alert again under its id; returns its new sequence once the stream has acknowledged it.
     fn requeue(&self, alert: &IdleAlert) -> impl Future<Output = Result<u64, BrokerUnavailable>> + Send;
+
+    /// Publishes one alert of a body with several as a message of its own, under an id that follows from the id of the
+    /// received message. A repetition publishes the same alert, which is investigated once. Bounded by some seconds.
+    fn publish_part(
+        &self,
+        received: &Received,
+        part: u32,
+    ) -> impl Future<Output = Result<(), BrokerUnavailable>> + Send;
 }
 
 /// What the subscription to cancel requests yields.

@@ -62,6 +62,8 @@ pub trait Intake: Debug + Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreparedAlert {
     pub alert: Alert,
+    /// The other alerts of the same body, which have no message of their own yet.
+    pub other_parts: Vec<u32>,
     /// The producer asks for a new investigation: the cooldown does not cover this alert.
     pub force: bool,
     /// The session that this one repeats.

@@ -82,11 +82,13 @@ impl Delivery for FakeDelivery {
 pub(in crate::engine) struct FakeQueue {
     pub(in crate::engine) holds: Mutex<Result<bool, BrokerUnavailable>>,
     pub(in crate::engine) requeued: Mutex<Vec<SessionId>>,
+    /// The published parts of bodies with several alerts.
+    pub(in crate::engine) parts: Mutex<Vec<(SessionId, u32)>>,
 }
 
 impl Default for FakeQueue {
     fn default() -> Self {
-        Self { holds: Mutex::new(Ok(true)), requeued: Mutex::default() }
+        Self { holds: Mutex::new(Ok(true)), requeued: Mutex::default(), parts: Mutex::default() }
     }
 }
 
@@ -98,6 +100,12 @@ impl Queue for FakeQueue {
     async fn requeue(&self, alert: &IdleAlert) -> Result<u64, BrokerUnavailable> {
         lock(&self.requeued).push(alert.alert_id);
         Ok(42)
+    }
+
+    async fn publish_part(&self, received: &Received, part: u32) -> Result<(), BrokerUnavailable> {
+        lock(&self.holds).clone()?;
+        lock(&self.parts).push((received.alert_id, part));
+        Ok(())
     }
 }
 

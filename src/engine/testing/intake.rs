@@ -19,7 +19,7 @@ pub(in crate::engine) struct FakeIntake {
 
 impl Intake for FakeIntake {
     /// `panic` panics, `unavailable` finds the store unavailable, `hang` never ends, `slow` takes 45 s, `forced`
-    /// repeats session 3.
+    /// repeats session 3, `several` is the first of three alerts.
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
         let text = std::str::from_utf8(body)
@@ -48,7 +48,8 @@ impl Intake for FakeIntake {
             runbook_url: None,
             text,
         };
-        Ok(PreparedAlert { alert, force, retry_of, thread: None })
+        let other_parts = if alert.text == "several" { vec![1, 2] } else { Vec::new() };
+        Ok(PreparedAlert { alert, other_parts, force, retry_of, thread: None })
     }
 
     /// `busy` never ends, `toolless` lacks the tools of one server, `required` those of a server that it may not lack.

@@ -26,12 +26,30 @@ pub const PARENT_ID: &str = "Tarsy-Parent-Id";
 /// In a follow-up question or a cancel request: the name of the person who sends it, as a login has it. It is only
 /// shown.
 pub const ASKED_BY: &str = "Tarsy-Asked-By";
+/// The name of the source of the alert, which the receiver knows from the path of a request. Its body is read as one of
+/// that source.
+pub const SOURCE: &str = "Tarsy-Source";
+/// Which alert of a body with several (from 0) this message is. Without it a worker publishes a message for each.
+pub const PART: &str = "Tarsy-Part";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert, stored with it and copied when it is queued again. All others are dropped.
-pub const ALLOWED: [&str; 11] =
-    [SESSION_ID, ALERT_TYPE, FINGERPRINT, RUNBOOK_URL, FORCE, CHAIN, TITLE, RETRY_OF, PARENT_ID, ASKED_BY, TRACEPARENT];
+pub const ALLOWED: [&str; 13] = [
+    SESSION_ID,
+    ALERT_TYPE,
+    FINGERPRINT,
+    RUNBOOK_URL,
+    FORCE,
+    CHAIN,
+    TITLE,
+    RETRY_OF,
+    PARENT_ID,
+    ASKED_BY,
+    SOURCE,
+    PART,
+    TRACEPARENT,
+];
 
 const MAX_SHOWN_CHARS: usize = 100;
 

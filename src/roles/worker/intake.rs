@@ -16,7 +16,7 @@ use crate::investigation::alert::Alert;
 use crate::investigation::chain::RunStatus;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, IntakeError, question};
+use crate::investigation::intake::{self, Hints, IntakeError, question};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::{AgentPlan, Plan};
 use crate::investigation::runbook::FetchedRunbook;
@@ -24,12 +24,13 @@ use crate::investigation::timeline::{EventDraft, EventType};
 use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
 use crate::store::Store;
 
-use crate::roles::masked;
+use crate::roles::masked::{self, MaskedAlert};
 
 /// Decodes, masks and plans.
 #[derive(Debug)]
 pub struct ConfiguredIntake<T, S = Store> {
     config: Arc<Config>,
+    intake: intake::Intake,
     tools: Arc<T>,
     threads: Arc<S>,
     runbooks: Runbooks,
@@ -41,16 +42,18 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     /// The intake of a worker.
     pub fn new(config: Arc<Config>, tools: Arc<T>, threads: Arc<S>, mask: Mask, worker_name: String) -> Self {
         let runbooks = Runbooks::new(&config.runbooks, FETCH_TIMEOUT, mask.clone());
-        Self { config, tools, threads, runbooks, mask, worker_name }
+        let intake = intake::Intake::new(config.sources.all());
+        Self { config, intake, tools, threads, runbooks, mask, worker_name }
     }
 
     fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         let body = received.body.as_deref().unwrap_or_default();
-        let alert = masked::alert(&self.mask, body, &hints(received)).map_err(refused)?;
+        let MaskedAlert { alert, other_parts } =
+            masked::alert(&self.mask, &self.intake, body, &hints(received)).map_err(refused)?;
         // An unknown chain is refused before any service is asked.
         planner::choose(&self.config, &alert.alert_type, header(received, bus::CHAIN).as_deref()).map_err(unplanned)?;
         let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
-        Ok(PreparedAlert { alert, force, retry_of: retry_of(received), thread: None })
+        Ok(PreparedAlert { alert, other_parts, force, retry_of: retry_of(received), thread: None })
     }
 
     async fn plan_alert(&self, received: &Received, alert: &Alert) -> Result<Planned, PrepareError> {
@@ -81,7 +84,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let thread = self.thread(parent).await?;
         let asked = question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
         let (alert, retry_of) = (masked::texts(&self.mask, asked), retry_of(received));
-        Ok(PreparedAlert { alert, force: false, retry_of, thread: Some(Box::new(thread)) })
+        Ok(PreparedAlert { alert, other_parts: Vec::new(), force: false, retry_of, thread: Some(Box::new(thread)) })
     }
 
     async fn plan_question(
@@ -236,6 +239,8 @@ pub(crate) fn hints(received: &Received) -> Hints {
         fingerprint: header(received, bus::FINGERPRINT),
         runbook_url: header(received, bus::RUNBOOK_URL),
         title: header(received, bus::TITLE),
+        source: header(received, bus::SOURCE),
+        part: header(received, bus::PART).and_then(|part| part.trim().parse().ok()),
         priority: severity,
         suffix: subject.map(|subject| subject.suffix.to_owned()).unwrap_or_default(),
     }

@@ -14,6 +14,7 @@ use crate::cli::exit::Exit;
 use crate::cli::render::json::pretty;
 use crate::engine::ports::Received;
 use crate::investigation::ids::SessionId;
+use crate::investigation::intake::Intake;
 use crate::investigation::plan::ToolSpec;
 use crate::investigation::react;
 use crate::roles::worker::intake;
@@ -44,11 +45,14 @@ fn received(args: &InspectAlertArgs) -> Received {
 
 /// Takes the same steps as the intake of a worker.
 fn inspect_alert(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<Exit> {
-    let mask = secrets::mask(&load_config(global)?, None)?;
+    let config = load_config(global)?;
+    let mask = secrets::mask(&config, None)?;
     let body = submit::read(&args.file)?;
     let hints = intake::hints(&received(&args));
-    let alert = masked::alert(&mask, &body, &hints)
+    let reading = Intake::new(config.sources.all());
+    let masked = masked::alert(&mask, &reading, &body, &hints)
         .with_context(|| format!("{} is not an alert", submit::named(&args.file)))?;
+    let alert = masked.alert;
     let shown = json!({
         "fingerprint": alert.fingerprint,
         "type": alert.alert_type,

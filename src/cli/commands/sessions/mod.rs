@@ -22,7 +22,6 @@ use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::investigation::ids::SessionId;
-use crate::roles::secrets;
 use crate::store::{AlertReport, DispositionKind, MAX_COUNTED, SessionFilter, SessionLine};
 
 /// Messages of each queue among which an alert is searched that no worker has seen.
@@ -101,8 +100,7 @@ async fn show_queued(global: &GlobalArgs, args: &SessionsShowArgs) -> anyhow::Re
     let (priority, sequence) = (message.priority, message.received.stream_sequence);
     let place = nats.queue_position(priority, sequence).await.map(|place| messages::queue_position(&place, priority));
     let place = place.unwrap_or_else(|_| "queued".to_owned());
-    let mask = secrets::mask(&load_config(global)?, Some(&addresses(global)))?;
-    let alert = queue::queued_alert(&mask, message);
+    let alert = queue::queued_alert(&queue::Reading::by_config(global)?, message);
     if args.json {
         let mut json = json!({
             "alert_id": alert.alert_id, "place": "queued", "state": place, "priority": priority.as_str(),

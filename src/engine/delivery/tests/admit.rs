@@ -219,3 +219,17 @@ async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_re
     ];
     assert_eq!(third.outcome(), (words(&asked), words(&["ack"])));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_other_alerts_of_a_body_are_published_before_it_has_its_disposition() {
+    let several = harness(vec![NEW], vec![Opened::NotInvestigated]);
+    several.deliver(b"several").await;
+    assert_eq!(several.outcome(), (words(&["receive 7", "join", "open", "settled"]), words(&["ack"])));
+    let first = SessionId(Uuid::from_u128(7));
+    assert_eq!(*lock(&several.shared.ports.queue.parts), [(first, 1), (first, 2)]);
+
+    let unavailable = harness(vec![NEW], vec![]);
+    *lock(&unavailable.shared.ports.queue.holds) = Err(BrokerUnavailable("no answer".to_owned()));
+    unavailable.deliver(b"several").await;
+    assert_eq!(unavailable.outcome(), (words(&["receive 7", "refund_attempt 7"]), words(&["nak later"])));
+}
