@@ -55,7 +55,8 @@ impl PublishedSession {
         Ok(Exit::Done)
     }
 
-    fn remark(&self) -> String {
+    /// Where the session is queued.
+    pub(super) fn remark(&self) -> String {
         let published = messages::published(&self.published.subject, self.published.sequence, self.session);
         match &self.origin {
             Some(Origin { session, words, .. }) => format!("{published}; {words} {}", session.short()),

@@ -13,12 +13,14 @@ use super::output::note;
 use super::publish::PublishedSession;
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url};
-use crate::bus::{CHAIN, FORCE, NewAlert, Priority, SESSION_ID, Subject, SubjectSuffix, TRACEPARENT};
+use crate::bus::{CHAIN, FORCE, NewAlert, PART, Priority, SESSION_ID, Subject, SubjectSuffix, TRACEPARENT};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
+use crate::cli::view::ViewArgs;
 use crate::config::{Config, process_env};
+use crate::investigation::alert::AlertStatus;
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, IntakeError, normalise};
+use crate::investigation::intake::{Hints, Intake, IntakeError, Part};
 use crate::investigation::trace_context::TraceContext;
 
 /// The trace of the program that runs the command, in the variable `TRACEPARENT`. An invalid one counts as none.
@@ -34,23 +36,48 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
         }
         None => (read(&args.file)?, named(&args.file)),
     };
-    check(global, &name, &body, args.chain.as_deref())?;
+    let parts = check(global, &name, &body, args.chain.as_deref())?;
+    let has_several = parts.len() > 1;
     let session = args.session_id.unwrap_or_else(|| SessionId(Uuid::now_v7()));
     let addresses = addresses(global);
     let nats = addresses.nats_for_command("submit").await?;
-    // The id is chosen here, so that the session can be watched before a worker claims it.
     let force = args.force.then_some("true");
-    let headers = json!({SESSION_ID: session.to_string(), FORCE: force, CHAIN: args.chain, TRACEPARENT: caller()});
-    let priority = args.priority.map_or_else(|| severity_in(&body), Priority::from);
-    let published = nats.publish_alert(NewAlert { priority, suffix: args.suffix, body, headers }).await?;
+    let mut all = Vec::with_capacity(parts.len());
+    for (at, part) in parts.into_iter().enumerate() {
+        // The id is chosen here, so that the session can be watched before a worker claims it.
+        let session = if at == 0 { session } else { session.of_part(part.index) };
+        let place = has_several.then(|| part.index.to_string());
+        let headers = json!({
+            SESSION_ID: session.to_string(), FORCE: force, CHAIN: args.chain, PART: place, TRACEPARENT: caller(),
+        });
+        let priority = Priority::from(args.priority.unwrap_or(part.alert.severity));
+        let alert = NewAlert { priority, suffix: args.suffix.clone(), body: body.clone(), headers };
+        let published = nats.publish_alert(alert).await?;
+        all.push(PublishedSession { session, published, priority, origin: None, link: link(global, session) });
+    }
     // Without a database the timeline comes from the stream alone.
     let has_database = args.watch && addresses.database_url.is_some();
     let database = has_database.then(|| Database::of(global, "submit")).transpose()?;
     let public_url = public_url(global);
     let sources = args.watch.then(|| Sources { nats, store: database.map(|database| database.store), public_url });
-    PublishedSession { session, published, priority, origin: None, link: link(global, session) }
-        .finish(sources, &args.view)
-        .await
+    finish(all, sources, &args.view).await
+}
+
+/// Prints every published alert; the first one is watched if there are sources.
+async fn finish(all: Vec<PublishedSession>, sources: Option<Sources>, view: &ViewArgs) -> anyhow::Result<Exit> {
+    let mut all = all.into_iter();
+    let Some(first) = all.next() else { return Ok(Exit::Done) };
+    let Some(sources) = sources else {
+        first.finish(None, view).await?;
+        for other in all {
+            other.finish(None, view).await?;
+        }
+        return Ok(Exit::Done);
+    };
+    for other in all {
+        note(&other.remark())?;
+    }
+    first.finish(Some(sources), view).await
 }
 
 /// The bytes of a file or of standard input.
@@ -83,23 +110,32 @@ fn text_of(argument: &Path) -> Option<String> {
     (text.trim().contains(char::is_whitespace) && !looks_like_a_path && !argument.exists()).then(|| text.to_owned())
 }
 
-/// Refuses an alert that a worker with the configuration of this machine would give up.
+/// The alerts of a body, never none. Refuses one that a worker with the configuration of this machine would give up.
 ///
 /// # Errors
-/// With the reason that the dead letter would have.
-pub(super) fn check(global: &GlobalArgs, name: &str, body: &[u8], chain: Option<&str>) -> anyhow::Result<()> {
-    match normalise(body, &Hints::default()) {
-        Ok(_) => {}
+/// With the reason that the dead letter would have, or why the body asks for nothing.
+fn check(global: &GlobalArgs, name: &str, body: &[u8], chain: Option<&str>) -> anyhow::Result<Vec<Part>> {
+    let config = load_config(global)?;
+    let parts = match intake(&config).read(body, &Hints::default()) {
+        Ok(parts) => parts,
         Err(IntakeError::Empty) => bail!("{name} is empty: nothing was published"),
         Err(error @ IntakeError::Undecodable) => bail!("{name} is not an alert: {error}; nothing was published"),
+    };
+    if parts.iter().all(|part| part.alert.status == AlertStatus::Ignored) {
+        let reason = parts.first().and_then(|part| part.alert.ignored_because.as_deref()).unwrap_or("it is no alert");
+        bail!("{name} asks for no investigation: {reason}; nothing was published");
     }
-    let config = load_config(global)?;
     let (bytes, limit) = (body.len(), config.worker.max_alert_bytes);
     ensure!(
         u64::try_from(bytes)? <= limit,
         "{name} has {bytes} bytes, and workers take at most {limit} (worker.max_alert_bytes): nothing was published"
     );
-    check_chain(&config, chain)
+    check_chain(&config, chain)?;
+    Ok(parts)
+}
+
+fn intake(config: &Config) -> Intake {
+    Intake::new(config.sources.all())
 }
 
 /// Refuses a chain that the configuration does not define.
@@ -120,11 +156,6 @@ pub(super) fn check_chain(config: &Config, chain: Option<&str>) -> anyhow::Resul
 /// The name of the input in messages.
 pub(super) fn named(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
-}
-
-/// The priority of the severity in the body.
-fn severity_in(body: &[u8]) -> Priority {
-    normalise(body, &Hints::default()).map_or(Priority::Normal, |alert| alert.severity.into())
 }
 
 /// Priority and suffix of the subject of an alert or a question. A suffix that cannot be published is left out.
@@ -152,13 +183,6 @@ mod tests {
             "; a text instead of a file: echo 'it'\\''s full.now' | tarsy submit -"
         );
         assert_eq!(hint(Path::new("alert.jsn")), "");
-    }
-
-    #[test]
-    fn an_alert_waits_in_the_queue_of_the_severity_that_it_names() {
-        let of = |body: &[u8]| severity_in(body).as_str();
-        assert_eq!(of(br#"{"alertname": "DiskFull", "severity": "critical"}"#), "critical");
-        assert_eq!([of(b"disk full on db-3"), of(b"\xff")], ["normal", "normal"]);
     }
 
     #[test]
