@@ -65,6 +65,11 @@ impl Secret {
         Some(Self { variable: variable.to_owned(), source: Source::File(file.into()) })
     }
 
+    /// The secret in a file that the key of a configuration names. The file is not read yet.
+    pub fn in_file(key: &str, file: &str) -> Self {
+        Self { variable: key.to_owned(), source: Source::File(file.into()) }
+    }
+
     /// The variable that has the secret or names its file.
     pub fn variable(&self) -> &str {
         &self.variable

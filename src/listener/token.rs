@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use data_encoding::BASE64;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
@@ -33,11 +34,17 @@ impl Token {
 
     /// Whether these headers carry the token, compared in constant time.
     pub fn matches(&self, headers: &HeaderMap) -> bool {
-        let value = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().split_at_checked("bearer ".len()));
-        let Some((_, sent)) = value.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")) else {
+        credentials(headers, "bearer ").is_some_and(|sent| self.is_bytes(sent))
+    }
+
+    /// Whether these headers carry the token as the password of the scheme Basic, with any user.
+    pub fn matches_password(&self, headers: &HeaderMap) -> bool {
+        let Some(sent) = credentials(headers, "basic ").and_then(|sent| BASE64.decode(sent).ok()) else {
             return false;
         };
-        self.is_bytes(sent.trim_ascii())
+        let colon = sent.iter().position(|byte| *byte == b':');
+        let password = colon.and_then(|at| sent.get(at + 1..));
+        password.is_some_and(|password| self.is_bytes(password))
     }
 
     /// Whether `sent` is the token, compared in constant time.
@@ -53,6 +60,12 @@ impl Token {
     fn is_bytes(&self, sent: &[u8]) -> bool {
         Sha256::digest(sent).as_slice().ct_eq(&self.digest()).into()
     }
+}
+
+/// What follows the scheme, which ends with a space, in the header `Authorization`.
+fn credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a [u8]> {
+    let (sent, rest) = headers.get(AUTHORIZATION)?.as_bytes().split_at_checked(scheme.len())?;
+    sent.eq_ignore_ascii_case(scheme.as_bytes()).then(|| rest.trim_ascii())
 }
 
 fn is_sendable(text: &str) -> bool {
@@ -84,6 +97,24 @@ mod tests {
         let shared = token.clone();
         assert!(!shared.renew("two words") && matches("Bearer s3cret"));
         assert!(shared.renew("n3w") && matches("Bearer n3w") && !matches("Bearer s3cret"));
+    }
+
+    #[test]
+    fn the_token_is_the_password_of_any_user_of_basic() {
+        let token = Token::new("s3:cret").unwrap();
+        let matches = |text: &str| {
+            let value = HeaderValue::from_str(&format!("bAsIc {}", BASE64.encode(text.as_bytes()))).unwrap();
+            token.matches_password(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
+        };
+        assert!(matches("tarsy:s3:cret") && matches(":s3:cret"));
+        for wrong in ["", "s3:cret", "tarsy", "tarsy:", "tarsy:s3:cre", "tarsy:s3:cret "] {
+            assert!(!matches(wrong), "{wrong}");
+        }
+        for value in ["Basic", "Basic s3:cret", "Basic !", "Bearer OnMzOmNyZXQ="] {
+            let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(value))]);
+            assert!(!token.matches_password(&headers), "{value}");
+        }
+        assert!(!token.matches_password(&HeaderMap::new()));
     }
 
     #[test]

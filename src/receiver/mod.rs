@@ -1,28 +1,39 @@
-//! The HTTP receiver for webhooks of monitoring systems: `POST /alertmanager`, `/grafana` and `/alert`.
+//! The HTTP receiver for webhooks: `POST /hooks/<source>` for each source; `/alertmanager`, `/grafana` and `/alert`.
 //!
-//! Checks a request, passes its alert to a [`Queue`], and answers 202 only after the queue has stored the alert. The
+//! Checks a request, passes its alerts to a [`Queue`], and answers 202 only after the queue has stored all of them. The
 //! receiver itself stores nothing and knows no broker. Alertmanager drops an alert after a 4xx and tries again after a
 //! 5xx, so a 4xx is only sent for a request that can never succeed.
 
 mod server;
+mod endpoint;
+pub mod proof;
 mod request;
+mod alerts;
 mod response;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyper::body::Bytes;
 
 pub use server::serve;
 
+use self::proof::Proof;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
+use crate::investigation::intake::Intake;
 use crate::listener::{Limits, Token};
 
 /// The rules of a receiver.
 #[derive(Debug)]
 pub struct Settings {
-    /// The bearer token that clients have to send; `None` accepts every client.
+    /// The token that clients have to send, unless the source of their path has a proof of its own; `None` accepts
+    /// every client.
     pub token: Option<Token>,
+    /// The sources that have a path, each with its proof.
+    pub hooks: BTreeMap<String, Proof>,
+    /// Reads the bodies.
+    pub intake: Intake,
     /// A longer body is rejected without being read.
     pub max_body_bytes: usize,
     pub headers: HeaderRules,
@@ -43,19 +54,32 @@ pub struct HeaderRules {
     pub forbidden: Vec<&'static str>,
 }
 
-/// An alert that passed every check and can be published.
+/// A request that passed every check, with the alerts that can be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InboundAlert {
-    /// From the query of the request, otherwise from the body.
-    pub priority: Severity,
-    /// The end of its subject, from the endpoint: `alertmanager`, `grafana` or `http`.
-    pub suffix: &'static str,
+pub struct InboundAlerts {
+    /// Never empty. Their bodies are the same bytes.
+    pub alerts: Vec<InboundAlert>,
+    /// The end of the subject, from the endpoint: the name of a source, or `http`.
+    pub suffix: String,
+    /// The source that the path names.
+    pub source: Option<String>,
+    /// The id of the first alert, if the proof of the sender gives one: a repetition of the request has the same.
+    pub session_id: Option<SessionId>,
     /// Names as in [`HeaderRules::forwarded`].
     pub headers: Vec<(&'static str, String)>,
     /// Names as in [`HeaderRules::ignored`] that the client sent.
     pub ignored_headers: Vec<&'static str>,
     /// As received.
     pub body: Bytes,
+}
+
+/// One alert of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InboundAlert {
+    /// From the query of the request, otherwise from the body.
+    pub priority: Severity,
+    /// Which one of the body it is, if there are several.
+    pub part: Option<u32>,
 }
 
 /// Where a published alert is stored.
@@ -66,7 +90,7 @@ pub struct Published {
     pub stream_sequence: u64,
 }
 
-/// Why an alert was not published.
+/// Why alerts were not published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublishError {
     /// The queue is unavailable or full: the client may try again after `retry_after`.
@@ -79,9 +103,9 @@ pub enum PublishError {
 
 /// Stores alerts for workers.
 pub trait Queue: Send + Sync + 'static {
-    /// Returns when the alert is stored, in bounded time.
+    /// Returns when all alerts are stored, in bounded time.
     ///
     /// # Errors
-    /// When the alert is not stored, or it is unknown whether it is.
-    fn publish(&self, alert: InboundAlert) -> impl Future<Output = Result<Published, PublishError>> + Send;
+    /// When one of the alerts is not stored, or it is unknown whether it is. Those before it are stored.
+    fn publish(&self, alerts: InboundAlerts) -> impl Future<Output = Result<Vec<Published>, PublishError>> + Send;
 }

@@ -1,91 +1,133 @@
-//! Checks a request and reads its alert.
+//! Checks a request and reads its alerts.
 
 use std::time::Duration;
 
+use chrono::Utc;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request};
 
+use super::alerts::{self, ReadBody};
+use super::endpoint::Endpoint;
+use super::proof::sns::unsigned_control;
+use super::proof::{Head, Proof, Proven, Signed};
 use super::response::Rejection;
-use super::{HeaderRules, InboundAlert, Settings};
+use super::{HeaderRules, InboundAlerts, Settings};
 use crate::investigation::alert::Severity;
-use crate::investigation::intake::{Hints, normalise};
-
-/// The three paths that take alerts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Endpoint {
-    Alertmanager,
-    Grafana,
-    Alert,
-}
-
-impl Endpoint {
-    pub(super) fn of_path(path: &str) -> Option<Self> {
-        let all = [Self::Alertmanager, Self::Grafana, Self::Alert];
-        all.into_iter().find(|endpoint| path.strip_prefix('/') == Some(endpoint.as_str()))
-    }
-
-    /// The path without its slash, which is the value of the metric label `path`.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Alertmanager => "alertmanager",
-            Self::Grafana => "grafana",
-            Self::Alert => "alert",
-        }
-    }
-
-    fn suffix(self) -> &'static str {
-        match self {
-            Self::Alertmanager | Self::Grafana => self.as_str(),
-            Self::Alert => "http",
-        }
-    }
-
-    /// Whether a body from this source may be sent here. Grafana's form is Alertmanager's with more fields, which a
-    /// proxy may add or drop, so each of the two endpoints accepts both.
-    fn accepts(self, source: &str) -> bool {
-        match self {
-            Self::Alertmanager | Self::Grafana => matches!(source, "alertmanager" | "grafana"),
-            Self::Alert => true,
-        }
-    }
-}
+use crate::investigation::intake::headers::TRACEPARENT;
 
 /// A client whose body was too slow may try again soon.
 const SLOW_BODY_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Browsers add these headers to the requests of a page, and the page cannot remove them.
 const BROWSER_HEADERS: [&str; 2] = ["origin", "sec-fetch-site"];
+/// The origin that asks with `OPTIONS` whether it may send CloudEvents.
+const REQUEST_ORIGIN: HeaderName = HeaderName::from_static("webhook-request-origin");
 
-/// Checks the head of a request, then reads its body: the body of a rejected client is not read.
+/// What a request asks for.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// The word of the source is that of the metric, here and below.
+    Alerts { source: &'static str, alerts: InboundAlerts },
+    /// Nothing, for this reason.
+    Ignored { source: &'static str, reason: String },
+    /// CloudEvents may be sent from this origin.
+    Handshake(HeaderValue),
+}
+
+/// Checks the head of a request, then reads its body: the body of a client that lacks a token is not read.
 pub(super) async fn read(
     settings: &Settings,
-    endpoint: Option<Endpoint>,
+    endpoint: Option<Endpoint<'_>>,
     request: Request<Incoming>,
-) -> Result<InboundAlert, Rejection> {
+) -> Result<Read, Rejection> {
     let (head, body) = request.into_parts();
     let endpoint = endpoint.ok_or(Rejection::UnknownPath)?;
+    if let Some(origin) = handshake(endpoint, &head) {
+        return Ok(Read::Handshake(origin));
+    }
     if head.method != Method::POST {
         return Err(Rejection::MethodNotAllowed);
     }
-    if settings.token.as_ref().is_some_and(|token| !token.matches(&head.headers)) {
-        return Err(Rejection::Unauthorized);
+    let proof = check_sender(settings, endpoint, &head.headers)?;
+    let requested = priority(head.uri.query().unwrap_or_default())?;
+    let (headers, ignored_headers) = described(&head.headers, &settings.headers, proof)?;
+    let body = read_body(settings, body).await?;
+    let session_id = match check_body(endpoint, &head.headers, &body).await? {
+        Proven::Alert(session_id) => session_id,
+        Proven::Control(reason) => {
+            return Ok(Read::Ignored { source: alerts::source_word(endpoint.source().unwrap_or_default()), reason });
+        }
+    };
+    match alerts::read(&settings.intake, endpoint, &body, requested)? {
+        ReadBody::Ignored { source, reason } => Ok(Read::Ignored { source, reason }),
+        ReadBody::Alerts { source, alerts } => {
+            let alerts = InboundAlerts {
+                alerts,
+                suffix: endpoint.suffix().to_owned(),
+                source: endpoint.source().map(ToOwned::to_owned),
+                session_id,
+                headers,
+                ignored_headers,
+                body,
+            };
+            Ok(Read::Alerts { source, alerts })
+        }
     }
-    if settings.token.is_none() && BROWSER_HEADERS.iter().any(|name| head.headers.contains_key(*name)) {
+}
+
+/// The origin of a handshake of CloudEvents, which is answered for the paths of sources. It reveals nothing and permits
+/// nothing: each event still needs the proof of its source.
+fn handshake(endpoint: Endpoint<'_>, head: &Parts) -> Option<HeaderValue> {
+    let is_handshake = head.method == Method::OPTIONS && endpoint.source().is_some();
+    head.headers.get(REQUEST_ORIGIN).filter(|_| is_handshake).cloned()
+}
+
+/// Checks the token of the sender. Returns whether a signature has to cover the body.
+fn check_sender(settings: &Settings, endpoint: Endpoint<'_>, headers: &HeaderMap) -> Result<HeaderCover, Rejection> {
+    let (proof, path_token) = match endpoint {
+        Endpoint::Hook(hook) => (hook.proof, hook.path_token),
+        Endpoint::Alertmanager | Endpoint::Grafana | Endpoint::Alert => (&Proof::OfReceiver, None),
+    };
+    proof.check_head(Head { headers, path_token }, settings.token.as_ref())?;
+    let is_open = matches!(proof, Proof::OfReceiver) && settings.token.is_none();
+    if is_open && BROWSER_HEADERS.iter().any(|name| headers.contains_key(*name)) {
         return Err(Rejection::FromWebPage);
     }
-    let requested = priority(head.uri.query().unwrap_or_default())?;
-    let headers = forwarded(&head.headers, &settings.headers)?;
-    let ignored_headers = present(&head.headers, &settings.headers.ignored).collect();
-    let body = read_body(settings, body).await?;
-    let alert = normalise(&body, &Hints::default()).map_err(|error| Rejection::Invalid(error.to_string()))?;
-    if !endpoint.accepts(&alert.source) {
-        return Err(Rejection::Invalid(format!(
-            "body is not an Alertmanager or Grafana webhook (looks like {})",
-            alert.source
-        )));
+    Ok(if proof.is_of_body() { HeaderCover::Uncovered } else { HeaderCover::Covered })
+}
+
+/// Whether the proof of the sender covers the headers of the request as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeaderCover {
+    Covered,
+    /// Only the body is signed: a copy of it could be sent with other headers.
+    Uncovered,
+}
+
+async fn check_body(endpoint: Endpoint<'_>, headers: &HeaderMap, body: &[u8]) -> Result<Proven, Rejection> {
+    let Endpoint::Hook(hook) = endpoint else { return Ok(Proven::Alert(None)) };
+    let proven = hook.proof.check_body(Signed { source: hook.source, headers, body, now: Utc::now() }).await?;
+    if !hook.proof.is_of_body()
+        && let Some(reason) = unsigned_control(body)
+    {
+        return Ok(Proven::Control(reason));
     }
-    let priority = requested.unwrap_or(alert.severity);
-    Ok(InboundAlert { priority, suffix: endpoint.suffix(), headers, ignored_headers, body })
+    Ok(proven)
+}
+
+/// Headers to publish, and the names of those that are not published.
+type Described = (Vec<(&'static str, String)>, Vec<&'static str>);
+
+fn described(headers: &HeaderMap, rules: &HeaderRules, cover: HeaderCover) -> Result<Described, Rejection> {
+    let mut forwarded = forwarded(headers, rules)?;
+    let mut ignored: Vec<&'static str> = present(headers, &rules.ignored).collect();
+    if cover == HeaderCover::Uncovered {
+        ignored.extend(forwarded.iter().map(|(name, _)| *name).filter(|name| *name != TRACEPARENT));
+        forwarded.retain(|(name, _)| *name == TRACEPARENT);
+    }
+    Ok((forwarded, ignored))
 }
 
 /// The value of `priority` in a query. Other keys are ignored.
@@ -107,7 +149,7 @@ fn forwarded(headers: &HeaderMap, rules: &HeaderRules) -> Result<Vec<(&'static s
         )));
     }
     let given = rules.forwarded.iter().filter_map(|name| Some((*name, headers.get(*name)?)));
-    let text = |(name, value): (&'static str, &hyper::header::HeaderValue)| {
+    let text = |(name, value): (&'static str, &HeaderValue)| {
         let text = std::str::from_utf8(value.as_bytes());
         text.map(|text| (name, text.to_owned()))
             .map_err(|_| Rejection::Invalid(format!("header {name} is not UTF-8 text")))
@@ -136,8 +178,6 @@ async fn read_body(settings: &Settings, body: Incoming) -> Result<Bytes, Rejecti
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
-
     use super::*;
 
     #[test]

@@ -7,9 +7,36 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{PublishError, Published};
+
+/// A client whose request could not be checked may try again soon.
+const UNAVAILABLE_RETRY_DELAY: Duration = Duration::from_secs(5);
+/// The answer to a handshake of CloudEvents: this origin may send.
+const ALLOWED_ORIGIN: HeaderName = HeaderName::from_static("webhook-allowed-origin");
+const ALLOWED_RATE: HeaderName = HeaderName::from_static("webhook-allowed-rate");
+
+type Headers = Vec<(HeaderName, HeaderValue)>;
+
+/// What became of a request that was not rejected.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Accepted {
+    Published(Report),
+    /// Nothing was published, for this reason.
+    Ignored(String),
+    /// The origin of a handshake.
+    Handshake(HeaderValue),
+}
+
+/// What was published of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    /// One for each alert of the body.
+    pub(super) published: Vec<Published>,
+    /// Named in the response.
+    pub(super) ignored_headers: Vec<&'static str>,
+}
 
 /// Why a request is rejected.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,6 +44,8 @@ pub(super) enum Rejection {
     UnknownPath,
     MethodNotAllowed,
     Unauthorized,
+    /// The proof of its source is missing or wrong; a bearer token would not help.
+    Unproven(String),
     /// A web page sent the request, and the receiver has no token that would distinguish the page from a local program.
     FromWebPage,
     TooLarge(String),
@@ -37,61 +66,100 @@ impl From<PublishError> for Rejection {
     }
 }
 
-/// The response to a request. `ignored_headers` are named in the response to an alert that was published.
-pub(super) fn response(outcome: Result<Published, Rejection>, ignored_headers: &[&str]) -> Response<Full<Bytes>> {
+/// The response to a request.
+pub(super) fn response(outcome: Result<Accepted, Rejection>) -> Response<Full<Bytes>> {
     match outcome {
-        Ok(Published { session_id, subject, stream_sequence }) => {
-            let mut body = json!({"session_id": session_id, "subject": subject, "stream_sequence": stream_sequence});
-            if let (Some(body), false) = (body.as_object_mut(), ignored_headers.is_empty()) {
-                body.insert("ignored_headers".to_owned(), json!(ignored_headers));
-            }
-            json_response(StatusCode::ACCEPTED, &body, None)
+        Ok(Accepted::Published(report)) => json_response(StatusCode::ACCEPTED, &report.json(), Vec::new()),
+        Ok(Accepted::Ignored(reason)) => json_response(StatusCode::ACCEPTED, &json!({"ignored": reason}), Vec::new()),
+        Ok(Accepted::Handshake(origin)) => {
+            let headers = vec![
+                (ALLOWED_ORIGIN, origin),
+                (ALLOWED_RATE, HeaderValue::from_static("*")),
+                (ALLOW, HeaderValue::from_static("POST")),
+            ];
+            json_response(StatusCode::OK, &json!({}), headers)
         }
         Err(rejection) => rejection.response(),
     }
 }
 
+impl Report {
+    /// The first alert, and all of them if there are several.
+    fn json(&self) -> Value {
+        let Self { published, ignored_headers } = self;
+        let mut body = published.first().map(Published::json).unwrap_or_default();
+        if let Some(body) = body.as_object_mut() {
+            if published.len() > 1 {
+                body.insert("alerts".to_owned(), published.iter().map(Published::json).collect());
+            }
+            if !ignored_headers.is_empty() {
+                body.insert("ignored_headers".to_owned(), json!(ignored_headers));
+            }
+        }
+        body
+    }
+}
+
+impl Published {
+    fn json(&self) -> Value {
+        let Self { session_id, subject, stream_sequence } = self;
+        json!({"session_id": session_id, "subject": subject, "stream_sequence": stream_sequence})
+    }
+}
+
 impl Rejection {
+    pub(super) fn unavailable(reason: &str) -> Self {
+        Self::Unavailable { reason: reason.to_owned(), retry_after: UNAVAILABLE_RETRY_DELAY }
+    }
+
     fn response(self) -> Response<Full<Bytes>> {
-        let (status, reason, header): (_, Cow<'static, str>, _) = match self {
+        let (status, reason, headers): (_, Cow<'static, str>, Headers) = match self {
             Self::UnknownPath => {
-                (StatusCode::NOT_FOUND, "not found; use POST /alertmanager, /grafana or /alert".into(), None)
+                let reason = "not found; use POST /alertmanager, /grafana, /alert or /hooks/<source> (`tarsy sources \
+                              list` shows the sources)";
+                (StatusCode::NOT_FOUND, reason.into(), Vec::new())
             }
             Self::MethodNotAllowed => {
-                let allow = Some((ALLOW, HeaderValue::from_static("POST")));
+                let allow = vec![(ALLOW, HeaderValue::from_static("POST"))];
                 (StatusCode::METHOD_NOT_ALLOWED, "alerts are sent with POST".into(), allow)
             }
             Self::Unauthorized => {
-                let scheme = HeaderValue::from_static("Bearer realm=\"tarsy\"");
-                (StatusCode::UNAUTHORIZED, "a bearer token is required".into(), Some((WWW_AUTHENTICATE, scheme)))
+                // SNS sends the password of its URL only when the scheme Basic is offered.
+                let schemes = ["Basic realm=\"tarsy\", charset=\"UTF-8\"", "Bearer realm=\"tarsy\""];
+                let offered = schemes.map(|scheme| (WWW_AUTHENTICATE, HeaderValue::from_static(scheme)));
+                let reason = "a bearer token is required, or the token as the password of Basic";
+                (StatusCode::UNAUTHORIZED, reason.into(), offered.into())
+            }
+            Self::Unproven(reason) => {
+                let scheme = HeaderValue::from_static("Signature realm=\"tarsy\"");
+                (StatusCode::UNAUTHORIZED, reason.into(), vec![(WWW_AUTHENTICATE, scheme)])
             }
             Self::FromWebPage => {
                 let reason = "rejected: a web page sent this request (it has the header Origin or Sec-Fetch-Site), and the \
                               receiver has no token";
-                (StatusCode::FORBIDDEN, reason.into(), None)
+                (StatusCode::FORBIDDEN, reason.into(), Vec::new())
             }
             // The rest of the body is not read, so the connection cannot be used again.
             Self::TooLarge(reason) => {
-                (StatusCode::PAYLOAD_TOO_LARGE, reason.into(), Some((CONNECTION, HeaderValue::from_static("close"))))
+                let close = vec![(CONNECTION, HeaderValue::from_static("close"))];
+                (StatusCode::PAYLOAD_TOO_LARGE, reason.into(), close)
             }
-            Self::Invalid(reason) => (StatusCode::BAD_REQUEST, reason.into(), None),
+            Self::Invalid(reason) => (StatusCode::BAD_REQUEST, reason.into(), Vec::new()),
             Self::Unavailable { reason, retry_after } => {
                 let seconds = HeaderValue::from(retry_after.as_secs().max(1));
-                (StatusCode::SERVICE_UNAVAILABLE, reason.into(), Some((RETRY_AFTER, seconds)))
+                (StatusCode::SERVICE_UNAVAILABLE, reason.into(), vec![(RETRY_AFTER, seconds)])
             }
         };
-        json_response(status, &json!({"error": reason}), header)
+        json_response(status, &json!({"error": reason}), headers)
     }
 }
 
-fn json_response(
-    status: StatusCode,
-    body: &serde_json::Value,
-    header: Option<(HeaderName, HeaderValue)>,
-) -> Response<Full<Bytes>> {
+fn json_response(status: StatusCode, body: &Value, headers: Headers) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(format!("{body}\n"))));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().extend(header);
+    for (name, value) in headers {
+        response.headers_mut().append(name, value);
+    }
     response
 }

@@ -13,8 +13,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::request::{Endpoint, read};
-use super::response::response;
+use super::endpoint::Endpoint;
+use super::request::{Read, read};
+use super::response::{Accepted, Rejection, Report, response};
 use super::{Queue, Settings};
 use crate::engine::trace::{self, servers};
 use crate::investigation::intake::headers::TRACEPARENT;
@@ -86,23 +87,30 @@ impl<Q: Queue> Receiver<Q> {
         TraceContext::parse(value.to_str().ok()?)
     }
 
-    async fn answer(&self, endpoint: Option<Endpoint>, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let (outcome, ignored_headers) = match read(&self.settings, endpoint, request).await {
-            Ok(alert) => {
-                let ignored_headers = alert.ignored_headers.clone();
-                (self.queue.publish(alert).await.map_err(Into::into), ignored_headers)
+    async fn answer(&self, endpoint: Option<Endpoint<'_>>, request: Request<Incoming>) -> Result<Accepted, Rejection> {
+        match read(&self.settings, endpoint, request).await? {
+            Read::Handshake(origin) => Ok(Accepted::Handshake(origin)),
+            Read::Ignored { source, reason } => {
+                count_alerts(source, "ignored", 1);
+                tracing::debug!(source, reason, "alert ignored");
+                Ok(Accepted::Ignored(reason))
             }
-            Err(rejection) => (Err(rejection), Vec::new()),
-        };
-        response(outcome, &ignored_headers)
+            Read::Alerts { source, alerts } => {
+                let ignored_headers = alerts.ignored_headers.clone();
+                let published = self.queue.publish(alerts).await?;
+                count_alerts(source, "published", published.len());
+                Ok(Accepted::Published(Report { published, ignored_headers }))
+            }
+        }
     }
 
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let began = Instant::now();
-        let endpoint = Endpoint::of_path(request.uri().path());
+        let path = request.uri().path().to_owned();
+        let endpoint = Endpoint::of_path(&path, &self.settings.hooks);
         let path = endpoint.map_or("other", Endpoint::as_str);
         let span = servers::receive(path, self.parent(request.headers()));
-        let response = self.answer(endpoint, request).instrument(span.clone()).await;
+        let response = response(self.answer(endpoint, request).instrument(span.clone()).await);
         span.record("http.response.status_code", response.status().as_u16());
         if response.status().is_server_error() {
             trace::fail(&span, response.status().as_str());
@@ -118,6 +126,12 @@ impl<Q: Queue> Receiver<Q> {
     }
 }
 
+/// Both labels are of closed sets.
+fn count_alerts(source: &'static str, outcome: &'static str, count: usize) {
+    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    metrics::counter!("tarsy_receive_alerts_total", "source" => source, "outcome" => outcome).increment(count);
+}
+
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -125,14 +139,14 @@ mod tests {
 
     use super::*;
     use crate::listener::Limits;
-    use crate::receiver::{HeaderRules, InboundAlert, PublishError, Published};
+    use crate::receiver::{HeaderRules, InboundAlerts, PublishError, Published};
 
     /// No request of this test gets as far as the queue.
     #[derive(Debug)]
     struct NoQueue;
 
     impl Queue for NoQueue {
-        async fn publish(&self, _alert: InboundAlert) -> Result<Published, PublishError> {
+        async fn publish(&self, _alerts: InboundAlerts) -> Result<Vec<Published>, PublishError> {
             Err(PublishError::Invalid("no queue".to_owned()))
         }
     }
@@ -142,6 +156,8 @@ mod tests {
         let timeout = Duration::from_millis(200);
         let settings = Settings {
             token: None,
+            hooks: Default::default(),
+            intake: Default::default(),
             max_body_bytes: 10,
             headers: HeaderRules::default(),
             header_timeout: timeout,

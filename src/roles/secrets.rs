@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 
 pub use self::files::SecretFiles;
 use crate::config::{
-    Config, McpAddress, McpServer, McpTransport, NotificationSecret, RunbookToken, Template, process_env,
+    Config, McpAddress, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth, SourceSecret, Template,
+    process_env,
 };
 use crate::investigation::mask::Mask;
 
@@ -51,6 +52,11 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
     }
     for secret in config.notifications.values().flat_map(|route| route.kind.secrets()) {
         if let NotificationSecret::Variable(name) = secret {
+            values.extend(process_env(name));
+        }
+    }
+    for secret in config.sources.iter().filter_map(|source| source.auth.as_ref()).flat_map(SourceAuth::secrets) {
+        if let SourceSecret::Variable(name) = secret {
             values.extend(process_env(name));
         }
     }

@@ -8,7 +8,9 @@ use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{add_named, add_passwords, is_harmless, is_named_secret};
-use crate::config::{Config, McpServer, McpTransport, NotificationSecret, RunbookToken, process_env};
+use crate::config::{
+    Config, McpServer, McpTransport, NotificationSecret, RunbookToken, SourceAuth, SourceSecret, process_env,
+};
 use crate::investigation::mask::Mask;
 
 /// A larger file is not a list of secrets.
@@ -63,7 +65,7 @@ impl SecretFiles {
     }
 
     /// The files of the environment and of a configuration: of keys of providers, `masking.variables`, `masking.files`,
-    /// MCP servers, hosts of runbooks and routes of notifications.
+    /// MCP servers, hosts of runbooks, routes of notifications and sources of alerts.
     pub fn of_config(config: &Config) -> Self {
         let mut files = Self::of_environment();
         files.add_all(config.masking.files.iter().map(String::as_str));
@@ -77,6 +79,12 @@ impl SecretFiles {
         for secret in config.notifications.values().flat_map(|route| route.kind.secrets()) {
             if let NotificationSecret::File(file) = secret {
                 files.add_all([file.as_str()]);
+            }
+        }
+        for secret in config.sources.iter().filter_map(|source| source.auth.as_ref()).flat_map(SourceAuth::secrets) {
+            match secret {
+                SourceSecret::File(file) => files.add_all([file.as_str()]),
+                SourceSecret::Variable(name) => files.add_all(process_env(&format!("{name}_FILE")).as_deref()),
             }
         }
         for source in config.runbooks.sources() {

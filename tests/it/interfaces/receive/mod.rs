@@ -2,8 +2,12 @@
 
 mod alertmanager;
 mod connection_limits;
+mod hooks;
 mod outages;
+mod proofs;
 mod rules;
+mod several;
+mod sns;
 
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::Stream;
@@ -42,6 +46,20 @@ impl Receiver {
         let address = process.ready().await;
         let metrics = metrics_of(&mut process).await;
         Self { nats, process, address, metrics }
+    }
+
+    /// Starts the receiver with this configuration; the variables follow.
+    async fn configured(config: &str, env: &[(&str, &str)]) -> (Self, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tarsy.yaml");
+        std::fs::write(&file, config).unwrap();
+        let env = [&[("TARSY_CONFIG", file.to_str().unwrap())], env].concat();
+        (Self::start(&env).await, directory)
+    }
+
+    /// How many messages were published.
+    async fn published_count(&self) -> u64 {
+        self.stream().await.info().await.unwrap().state.last_sequence
     }
 
     async fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {

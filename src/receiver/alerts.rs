@@ -1,0 +1,66 @@
+//! Reads the alerts of a body: by the source that the path names, otherwise as a worker recognises it.
+
+use super::InboundAlert;
+use super::endpoint::Endpoint;
+use super::response::Rejection;
+use crate::config::BUILTIN_SOURCE_NAMES;
+use crate::investigation::alert::{AlertStatus, Severity};
+use crate::investigation::intake::{Hints, Intake};
+
+/// Forms of bodies that belong to no source.
+const FORMS: [&str; 2] = ["json", "text"];
+/// Every source that is not built in.
+const CUSTOM: &str = "custom";
+
+/// What a body asks for. The word of the source is that of the metric.
+#[derive(Debug)]
+pub(super) enum ReadBody {
+    Alerts {
+        source: &'static str,
+        alerts: Vec<InboundAlert>,
+    },
+    /// Nothing, for this reason.
+    Ignored {
+        source: &'static str,
+        reason: String,
+    },
+}
+
+/// Reads a body. `requested` is the priority that the request asks for.
+///
+/// # Errors
+/// When the body is no alert, or does not belong to the path.
+pub(super) fn read(
+    intake: &Intake,
+    endpoint: Endpoint<'_>,
+    body: &[u8],
+    requested: Option<Severity>,
+) -> Result<ReadBody, Rejection> {
+    let source = endpoint.source().map(ToOwned::to_owned);
+    let hints = Hints { source, suffix: endpoint.suffix().to_owned(), ..Hints::default() };
+    let parts = intake.read(body, &hints).map_err(|error| Rejection::Invalid(error.to_string()))?;
+    let Some(first) = parts.first() else {
+        return Err(Rejection::Invalid("body has no alert".to_owned()));
+    };
+    if !endpoint.accepts(&first.alert.source) {
+        let reason = format!("body is not an Alertmanager or Grafana webhook (looks like {})", first.alert.source);
+        return Err(Rejection::Invalid(reason));
+    }
+    let source = source_word(&first.alert.source);
+    if parts.iter().all(|part| part.alert.status == AlertStatus::Ignored) {
+        let reason = first.alert.ignored_because.clone();
+        return Ok(ReadBody::Ignored { source, reason: reason.unwrap_or_else(|| "it is no alert".to_owned()) });
+    }
+    let has_several = parts.len() > 1;
+    let inbound = parts.iter().map(|part| InboundAlert {
+        priority: requested.unwrap_or(part.alert.severity),
+        part: has_several.then_some(part.index),
+    });
+    Ok(ReadBody::Alerts { source, alerts: inbound.collect() })
+}
+
+/// The word of a source in metrics, one of a closed set.
+pub(super) fn source_word(source: &str) -> &'static str {
+    let mut known = FORMS.into_iter().chain(BUILTIN_SOURCE_NAMES.iter().copied());
+    known.find(|name| *name == source).unwrap_or(CUSTOM)
+}
