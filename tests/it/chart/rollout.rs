@@ -184,6 +184,9 @@ fn policies_let_each_role_reach_only_what_it_needs() {
     assert_eq!((of("ingress"), of("egress")), (vec![9090, 8476], vec![53, 53, 4222, 5432]));
     let egress = release.object("NetworkPolicy", "-llm-service")["spec"]["egress"].to_string();
     assert!(egress.contains(r#""except":["169.254.0.0/16"]"#), "{egress}");
+    let sns = json!({"networkPolicy": {"receiverEgress": [{"ports": [{"port": 443, "protocol": "TCP"}]}]}});
+    let receiver = helm.release(Case::with("production", &sns)).object("NetworkPolicy", "-receiver")["spec"].clone();
+    assert!(receiver["egress"].to_string().contains(r#""port":443"#), "{receiver}");
     // With routes the workers reach their ports, and no metadata service.
     let routes = helm.release(Case::with("production", &json!({"networkPolicy": {"workerEgress": []}})));
     let egress = routes.object("NetworkPolicy", "-worker")["spec"]["egress"].to_string();
