@@ -221,7 +221,7 @@ fn an_update_without_a_number_is_read() {
 }
 
 #[test]
-fn a_smaller_number_is_no_news_of_more_that_fires() {
+fn a_smaller_number_does_not_mean_that_more_fires() {
     let of_size = |count, digest| Group { members: vec![large(count, digest)], ..Group::new(&[1], &[]) };
     let cases = [
         (of_size(299, 1), Change::Resolved, 0, "the group now has 299 firing alerts (300 before)"),
