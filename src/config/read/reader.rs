@@ -5,12 +5,10 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::fault::{Fault, did_you_mean};
 use super::template::{Template, is_variable_name};
 use super::units::{parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens};
-use super::yaml::{self, Data, Node};
+use super::yaml::{Data, Node};
 use crate::config::Env;
 
 /// The environment and the collected faults of one file.
@@ -77,7 +75,7 @@ impl<'c> Field<'c> {
         self.fault(format!("{}; expected {kind}", self.seen()));
     }
 
-    fn data(&self) -> &'c Data {
+    pub(super) fn data(&self) -> &'c Data {
         self.node.map_or(&Data::Null, |node| &node.data)
     }
 
@@ -100,11 +98,6 @@ impl<'c> Field<'c> {
             Data::List(_) => "a list".to_owned(),
             Data::Map(_) => "a mapping".to_owned(),
         }
-    }
-
-    /// The value as it is written, with its references unresolved.
-    pub(crate) fn written(&self) -> Value {
-        self.node.cloned().map_or(Value::Null, yaml::value)
     }
 
     /// A text whose variables are all set, unresolved.

@@ -77,9 +77,13 @@ pub fn to_json(text: &str) -> Result<Value, YamlError> {
     to_node(text).map(value)
 }
 
-/// The node as JSON.
-pub(super) fn value(node: Node) -> Value {
-    match node.data {
+fn value(node: Node) -> Value {
+    data_value(node.data)
+}
+
+/// The value of a node as JSON.
+pub(super) fn data_value(data: Data) -> Value {
+    match data {
         Data::Null => Value::Null,
         Data::Flag(yes) => yes.into(),
         Data::Integer(number) => number.into(),

@@ -55,11 +55,12 @@ pub(super) fn of_body(body: &[u8]) -> String {
     hash([body])
 }
 
-/// For an alert of a declared source. An absent part is marked, and the list of parts is named, so that no two keys give
-/// the same bytes.
+/// For an alert of a declared source. An absent part is marked, and the list of parts is named, so that no two keys
+/// give the same bytes.
 pub(super) fn of_key(key: &Key) -> String {
     let list = format!("{}/{}", key.list, key.parts.len());
-    let parts = key.parts.iter().map(|part| part.value.as_ref().map_or("-".to_owned(), |value| format!("={value}")));
+    let parts =
+        key.parts.iter().map(|part| part.value.as_ref().map_or_else(|| "-".to_owned(), |value| format!("={value}")));
     let parts: Vec<String> = std::iter::once(list).chain(parts).collect();
     hash(parts.iter().map(String::as_bytes))
 }

@@ -17,8 +17,8 @@ pub fn parse(text: &str) -> Option<DateTime<Utc>> {
     let naive = |form: &&str| NaiveDateTime::parse_from_str(text, form).ok().map(|time| time.and_utc());
     let time = unix(text)
         .or_else(|| DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()))
-        .or_else(|| WITH_OFFSET.iter().find_map(|form| offset(&form)))
-        .or_else(|| WITHOUT_OFFSET.iter().find_map(|form| naive(&form)))?;
+        .or_else(|| WITH_OFFSET.iter().find_map(offset))
+        .or_else(|| WITHOUT_OFFSET.iter().find_map(naive))?;
     let secs = time.timestamp();
     (946_684_800..7_258_118_400).contains(&secs).then_some(time)
 }

@@ -118,7 +118,7 @@ fn sns(map: &mut Map<'_>) -> Option<SourceAuth> {
     Some(SourceAuth::Sns { topics: listed.iter().filter_map(topic).collect(), confirm })
 }
 
-/// `arn:<partition>:sns:<region>:<account>:<name>`.
+/// Whether a text is `arn:<partition>:sns:<region>:<account>:<name>`.
 fn is_topic(arn: &str) -> bool {
     let parts: Vec<&str> = arn.split(':').collect();
     let ["arn", "aws" | "aws-cn" | "aws-us-gov", "sns", region, account, name] = parts.as_slice() else { return false };

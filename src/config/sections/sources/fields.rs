@@ -122,7 +122,9 @@ impl Scope {
             }
             let sign = |value: Value| match value {
                 Value::String(text) => Sign::Contains(text),
-                other => Sign::Is(other),
+                other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                    Sign::Is(other)
+                }
             };
             Some(TestSign { pointer, signs: signs.into_iter().map(sign).collect() })
         };
