@@ -168,7 +168,7 @@ mod tests {
             "v1=",
             &new,
             &format!("v1={foreign}"),
-            &format!("v1={}", &new[..62]),
+            &format!("v1={}", new.get(..62).unwrap()),
             &format!("v1={new}00"),
             &behind_too_many,
         ] {

@@ -23,8 +23,8 @@ fn is_token(text: &str) -> bool {
     (1..=MAX_TOKEN_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Logs the command that confirms a subscription. Topic and token have only characters that no shell interprets. The mask
-/// of the log hides what follows `--token`, so the command gets the token from a variable with another name.
+/// Logs the command that confirms a subscription. Topic and token have only characters that no shell interprets. The
+/// mask of the log hides what follows `--token`, so the command gets the token from a variable with another name.
 pub(super) fn log_command(topic: &Topic, token: &str) -> String {
     let (arn, region) = (topic.arn(), topic.region());
     let command =
