@@ -234,7 +234,7 @@ async fn a_receiver_is_not_ready_until_the_queue_takes_alerts_and_says_why() {
     let mut refused = Tarsy::spawn("refused", &args, &[("NATS_URL", url.as_str())]);
     refused.ready().await;
     let metrics = metrics_of(&mut refused).await;
-    let text = "refused the connection: it asks for a login, and none is set. Fix: set NATS_URL to";
+    let text = "refused the connection: it asks for a login, and none is set. Fix: set NATS_USER and NATS_PASSWORD";
     eventually_within(READY_WITHIN, text, async || readyz(&metrics).await.1.contains(text)).await;
     assert!(!refused.log().contains("async_nats"), "{}", refused.log());
 }
