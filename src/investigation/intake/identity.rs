@@ -145,7 +145,7 @@ fn is_number(word: &str) -> bool {
     !digits.is_empty()
         && word.len() - digits.len() <= 3
         && digits.chars().all(|c| c.is_ascii_digit() || ".,:".contains(c))
-        && !(digits.matches('.').count() > 1)
+        && digits.matches('.').count() <= 1
 }
 
 fn is_id(key: &str) -> bool {

@@ -1,8 +1,8 @@
 //! Normalises the body of a delivery to an [`Alert`]: webhooks of monitoring systems, any other JSON, and plain text.
 //!
 //! [`Intake`] finds the source of a body. A declared source is read by its declaration, Alertmanager and Grafana by
-//! code, and any other JSON by the names of its fields. Every body gives alerts or one of two errors. Queues and masking
-//! are not known here.
+//! code, and any other JSON by the names of its fields. Every body gives alerts or one of two errors. Queues and
+//! masking are not known here.
 
 pub mod headers;
 mod read;

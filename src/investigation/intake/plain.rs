@@ -74,7 +74,8 @@ pub(super) fn read_json(value: &Value) -> Reading {
     let name = fields.first(&NAMES, &labels);
     let by_name = name.as_deref().map(|name| subject::title(name, &labels));
     let found = fields.first(&TITLES, &labels);
-    let of_title = || fields.first(TITLES.get(..SHORT_TITLES).unwrap_or_default(), &labels).filter(is_type);
+    let of_title =
+        || fields.first(TITLES.get(..SHORT_TITLES).unwrap_or_default(), &labels).filter(|title| is_type(title));
     let own = fields.own().iter().find_map(|fields| {
         text(fields, "groupKey").or_else(|| text(fields, "fingerprint")).or_else(|| identity::key_of(fields))
     });
@@ -89,7 +90,11 @@ pub(super) fn read_json(value: &Value) -> Reading {
     let first_key = || value.as_object().and_then(|fields| fields.keys().next().cloned());
     Reading {
         source: "json".to_owned(),
-        title: by_name.or(found).or_else(|| fields.sentence()).or_else(first_key).unwrap_or_else(|| "JSON alert".to_owned()),
+        title: by_name
+            .or(found)
+            .or_else(|| fields.sentence())
+            .or_else(first_key)
+            .unwrap_or_else(|| "JSON alert".to_owned()),
         severity: fields.severity(&labels),
         status: fields.status(&labels),
         fingerprint: own.or_else(by_labels).or_else(|| Some(identity::of_json(value))),
@@ -103,7 +108,7 @@ pub(super) fn read_json(value: &Value) -> Reading {
     }
 }
 
-fn is_type(title: &String) -> bool {
+fn is_type(title: &str) -> bool {
     title.chars().count() <= MAX_TYPE_CHARS && !title.contains('\n')
 }
 
@@ -144,7 +149,7 @@ impl<'v> Fields<'v> {
 
     fn labels(&self) -> BTreeMap<String, String> {
         let labels = self.own().iter().map(|fields| pairs(fields.get("labels")));
-        labels.filter(|labels| !labels.is_empty()).last().unwrap_or_default()
+        labels.rev().find(|labels| !labels.is_empty()).unwrap_or_default()
     }
 
     /// The text of the first key that an object has; of an envelope before the labels, and then of any other object.
