@@ -44,7 +44,7 @@ WITH alert AS (
     WHEN 'resolved' THEN k.status = 'firing' AND NOT k.is_outdated
     ELSE false END AS is_new
   FROM known k
-), judged AS (
+), judged AS MATERIALIZED (
   SELECT c.*, c.is_new AND c.updates IS NOT DISTINCT FROM $10::integer AND $11::jsonb IS NOT NULL AS is_update,
          CASE c.event_type WHEN 'alert_joined' THEN c.joined_alerts WHEN 'alert_resolved' THEN c.resolved_alerts
            ELSE (SELECT count(*) FROM timeline_events e

@@ -138,7 +138,9 @@ async fn a_resolved_alert_without_an_open_session_ends_at_once() {
     assert_eq!(store.open(request).await, Ok(Opened::NotInvestigated));
     assert_eq!(store.receive(received(id, b"over")).await, Ok(Disposition::Ended));
     let events = store.events(id, 0, 10).await.unwrap();
-    let end = json!({"stop_reason": "not_investigated", "title": "disk full on db-1", "severity": "high"});
+    let end = json!({
+        "stop_reason": "not_investigated", "title": "disk full on db-1", "severity": "high", "status": "resolved",
+    });
     assert_eq!(summaries(&events), [(1, "session_completed", end)], "the event has the title of the alert");
     assert_eq!(database.number("SELECT count(*) FROM alert_sessions"), 0);
 }

@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 
-use super::{AGENTS, HOUR, entries, join, publish, sent, start_with, worker};
+use super::{AGENTS, HOUR, NOTICE, entries, join, publish, start_with, worker};
 use crate::support::system::TestSystem;
+
+/// In the request after the resolution of second 30.
+const OVER: &str = "```text\nthe alert is resolved since 2026-10-02T19:20:30Z\n";
 
 /// An event of one incident at this second.
 fn incident(event: &str, second: u32) -> String {
@@ -46,9 +49,8 @@ async fn a_resolved_incident_is_sent_and_what_is_older_is_only_noted() {
     let mut timeline = system.follow(session).await;
     let end = timeline.finish().await;
     assert_eq!((end.event_type, &end.metadata["stop_reason"]), (EventType::SessionCompleted, &json!("final_answer")));
-    let sent = sent(&recorder);
-    let [report] = sent.as_slice() else { panic!("one more call: {sent:?}") };
-    assert!(report.starts_with("the alert is resolved since 2026-10-02T19:20:30Z"), "{report}");
+    let sent = recorder.sent();
+    assert_eq!((sent.matches(NOTICE).count(), sent.matches(OVER).count()), (1, 1), "{sent}");
     let seen = &timeline.seen;
     let counts =
         [EventType::AlertAcknowledged, EventType::AlertJoined, EventType::AlertResolved, EventType::AlertUpdated];
@@ -122,5 +124,5 @@ async fn an_acknowledged_incident_and_a_test_end_at_once() {
         let shown: Value = serde_json::from_str(&shown).unwrap();
         assert_eq!((code, &shown["place"], &shown["dead_detail"]), (0, &json!("ended"), &json!(content)));
     }
-    assert_eq!((system.model_calls(), system.database.number("SELECT count(*) FROM alert_sessions")), (0, 0));
+    assert_eq!((system.model_calls().len(), system.database.number("SELECT count(*) FROM alert_sessions")), (0, 0));
 }

@@ -54,15 +54,16 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
     let open = plan(
         &database,
         open,
-        "uuid, text, uuid[], integer, boolean, uuid[], text, integer, integer, jsonb, uuid[], uuid[], \
-         text, float8, float8, float8, uuid, uuid, text, text, uuid, uuid, text[], integer[], text, \
-         integer, jsonb, text, text, text, text, text, text, text, jsonb, text[], text[], uuid[], \
-         integer[], integer[], text[], text[], text[], text[], text[], text[], jsonb[], text[], text[]",
+        "uuid, text, text, timestamptz, uuid[], integer, uuid[], text, integer, integer, jsonb, uuid[], \
+         uuid[], text, boolean, float8, float8, float8, uuid, uuid, text, text, uuid, uuid, text[], \
+         integer[], text, integer, jsonb, text, text, text, text, text, text, text, text, jsonb, text[], \
+         text[], uuid[], integer[], integer[], text[], text[], text[], text[], text[], text[], jsonb[], \
+         text[], text[]",
         &format!(
-            "{id}, 'fp-1', ARRAY[{id}]::uuid[], 50, true, '{{}}', 'high', 512, NULL, NULL, '{{}}', '{{}}', \
-             'low', 3600, 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, '{{}}', '{{}}', NULL, 1, '{{}}', 't', \
-             't', 's', 'b', 'session_started', 'completed', 's', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', \
-             '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}'"
+            "{id}, 'fp-1', 'firing', NULL, ARRAY[{id}]::uuid[], 50, '{{}}', 'high', 512, NULL, NULL, '{{}}', \
+             '{{}}', 'low', true, 3600, 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, '{{}}', '{{}}', NULL, 1, \
+             '{{}}', 't', 't', 's', 'b', 'e', 'session_started', 'completed', 's', '{{}}', '{{}}', '{{}}', \
+             '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}'"
         ),
     );
     for plan in [&sweep, &open] {
