@@ -15,6 +15,7 @@ mod alert;
 mod sessions;
 mod dead_alert;
 mod check;
+mod excerpt;
 
 pub use alert::{
     AlertReport, AlertUpdateReport, ExecutionReport, JoinedAlert, ModelCallReport, ModelReport, QuestionReport,
@@ -23,6 +24,7 @@ pub use alert::{
 pub use check::{Check, Verdict};
 pub use dead_alert::DeadAlert;
 pub use disposition::DispositionKind;
+pub use excerpt::{Excerpt, ExcerptPage};
 pub use id_match::IdMatch;
 pub use sessions::{LastEvent, SessionEntry, SessionFilter, SessionLine, SessionPage, StatusCounts};
 pub use tokens::Tokens;

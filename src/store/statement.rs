@@ -140,6 +140,7 @@ mod tests {
             checked_sql::<crate::store::writes::claim::TakeOver>(),
             checked_sql::<crate::store::fence::ReadFence>(),
             checked_sql::<crate::store::writes::finish::Finish>(),
+            checked_sql::<crate::store::reads::history::Excerpts>(),
             checked_sql::<crate::store::reads::history::History>(),
             checked_sql::<crate::store::writes::open::Open>(),
             checked_sql::<crate::store::writes::open::ReadDisposition>(),

@@ -10,7 +10,9 @@ use serde::Serialize;
 use crate::engine::ports::WorkerStatus;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
-use crate::reports::{AlertReport, Check, DeadAlert, IdMatch, SessionEntry, SessionPage, StatusCounts};
+use crate::reports::{
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts,
+};
 
 /// A service that does not answer. The text names it, has the reason in one line, and no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +40,9 @@ pub trait Reader: Send + Sync + 'static {
         after: u32,
         limit: u32,
     ) -> impl Future<Output = Result<Vec<TimelineEvent>, Unavailable>> + Send;
+
+    /// The events of a page in order, with the beginnings of their contents.
+    fn excerpts(&self, page: ExcerptPage) -> impl Future<Output = Result<Vec<Excerpt>, Unavailable>> + Send;
 
     /// The newest alerts that were given up, newest first; at most `limit`. One that was queued again or dropped since
     /// stays listed until it is pruned.

@@ -14,7 +14,9 @@ use crate::engine::mutex::lock;
 use crate::engine::ports::{Outbox as _, WorkerStatus};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
-use crate::reports::{AlertReport, Check, DeadAlert, IdMatch, SessionEntry, SessionPage, StatusCounts};
+use crate::reports::{
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts,
+};
 use crate::roles::connect::Addresses;
 use crate::roles::doctor::{Part, checks_of_web};
 use crate::store::{self, Store};
@@ -119,6 +121,10 @@ impl Reader for Backend {
             Ok(Err(error)) => Err(self.unavailable("database", &error)),
             Err(_) => Err(Unavailable(format!("database unavailable: no answer within {} s", CALL_TIMEOUT.as_secs()))),
         }
+    }
+
+    async fn excerpts(&self, page: ExcerptPage) -> Result<Vec<Excerpt>, Unavailable> {
+        self.read(self.store.excerpts(page)).await
     }
 
     async fn dead_letters(&self, limit: u32) -> Result<Vec<DeadAlert>, Unavailable> {

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{EventKey, Outbox, StoreError, Tail};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::TimelineEvent;
+use crate::reports::{Excerpt, ExcerptPage};
 
 use crate::store::call::Operation;
 use crate::store::connect::Store;
+use crate::store::error::Error;
 use crate::store::rows::number;
 use crate::store::schema::event_key;
 use crate::store::statement::statement;
@@ -42,6 +44,36 @@ statement!(
         Timestamptz,
     ),
     [SqlUuid: session_id, Integer: after, BigInt: limit]
+);
+
+pub(crate) struct Excerpts {
+    session_id: Uuid,
+    after: i32,
+    limit: i64,
+    characters: i32,
+}
+
+statement!(
+    Excerpts,
+    "excerpts.sql",
+    (
+        (
+            Integer,
+            Nullable<SqlUuid>,
+            Nullable<Integer>,
+            Nullable<Text>,
+            Nullable<Text>,
+            Nullable<Integer>,
+            Nullable<Integer>,
+            Text,
+            Text,
+            Text,
+            Nullable<Jsonb>,
+            Timestamptz,
+        ),
+        Bool,
+    ),
+    [Integer: characters, SqlUuid: session_id, Integer: after, BigInt: limit]
 );
 
 #[derive(Queryable)]
@@ -78,6 +110,24 @@ impl Row {
             created_at: self.created_at,
             truncated: false,
         }
+    }
+}
+
+impl Store {
+    /// The events of a page, with the beginnings of their contents.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn excerpts(&self, page: ExcerptPage) -> Result<Vec<Excerpt>, Error> {
+        let read = Excerpts {
+            session_id: page.session.0,
+            after: number::int(page.after),
+            limit: i64::from(page.limit),
+            characters: number::int(page.characters),
+        };
+        let rows: Vec<(Row, bool)> =
+            self.run(Operation::History, move |connection| (&read).get_results(connection)).await?;
+        Ok(rows.into_iter().map(|(row, is_cut)| Excerpt { event: row.of(page.session), is_cut }).collect())
     }
 }
 

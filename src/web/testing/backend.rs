@@ -1,5 +1,6 @@
 //! The ports of the web server with one session, without a database and without a broker.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
@@ -16,7 +17,9 @@ use crate::engine::ports::WorkerStatus;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 use crate::listener::Limits;
-use crate::reports::{AlertReport, Check, DeadAlert, IdMatch, SessionEntry, SessionPage, StatusCounts, Verdict};
+use crate::reports::{
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts, Verdict,
+};
 use crate::web::access::{Allow, Gate, Hosts, Mode};
 use crate::web::hub::Hub;
 use crate::web::ports::{
@@ -30,6 +33,17 @@ use crate::web::{Settings, Web};
 pub(crate) struct FakeBackend {
     stored: Mutex<Result<Vec<TimelineEvent>, Unavailable>>,
     live: broadcast::Sender<Update>,
+    read: Mutex<ExcerptsRead>,
+    /// Whether the broker is connected.
+    is_live: AtomicBool,
+    report: Mutex<Option<AlertReport>>,
+}
+
+/// What was read as excerpts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ExcerptsRead {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
 }
 
 /// A server without authentication.
@@ -46,7 +60,33 @@ impl FakeBackend {
 
     /// These events are stored.
     pub(crate) fn with(events: Vec<TimelineEvent>) -> Arc<Self> {
-        Arc::new(Self { stored: Mutex::new(Ok(events)), live: broadcast::channel(64).0 })
+        Arc::new(Self {
+            stored: Mutex::new(Ok(events)),
+            live: broadcast::channel(64).0,
+            read: Mutex::default(),
+            is_live: AtomicBool::new(true),
+            report: Mutex::new(Some(report())),
+        })
+    }
+
+    /// What was read as excerpts since the last call.
+    pub(crate) fn excerpts_read(&self) -> ExcerptsRead {
+        std::mem::take(&mut lock(&self.read))
+    }
+
+    /// From now on the broker is connected, as it is at first.
+    pub(crate) fn connect_broker(&self) {
+        self.is_live.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on the broker is not connected.
+    pub(crate) fn lose_broker(&self) {
+        self.is_live.store(false, Ordering::Relaxed);
+    }
+
+    /// From now on this is the report about every id.
+    pub(crate) fn report(&self, report: Option<AlertReport>) {
+        *lock(&self.report) = report;
     }
 
     /// Stores an event and publishes it.
@@ -88,13 +128,28 @@ impl Reader for FakeBackend {
     }
 
     async fn report(&self, _: SessionId) -> Result<Option<AlertReport>, Unavailable> {
-        Ok(Some(report()))
+        Ok(lock(&self.report).clone())
     }
 
     async fn events(&self, _: SessionId, after: u32, limit: u32) -> Result<Vec<TimelineEvent>, Unavailable> {
         let stored = lock(&self.stored).clone()?;
         let limit = usize::try_from(limit).unwrap();
         Ok(stored.into_iter().filter(|event| event.session_seq > after).take(limit).collect())
+    }
+
+    async fn excerpts(&self, page: ExcerptPage) -> Result<Vec<Excerpt>, Unavailable> {
+        let events = self.events(page.session, page.after, page.limit).await?;
+        let characters = usize::try_from(page.characters).unwrap();
+        let excerpt = |mut event: TimelineEvent| {
+            let is_cut = event.content.chars().count() > characters;
+            event.content = event.content.chars().take(characters).collect();
+            Excerpt { event, is_cut }
+        };
+        let excerpts: Vec<Excerpt> = events.into_iter().map(excerpt).collect();
+        let mut read = lock(&self.read);
+        read.events += excerpts.len();
+        read.bytes += excerpts.iter().map(|excerpt| excerpt.event.content.len()).sum::<usize>();
+        Ok(excerpts)
     }
 
     async fn dead_letters(&self, _: u32) -> Result<Vec<DeadAlert>, Unavailable> {
@@ -115,7 +170,7 @@ impl Timelines for FakeBackend {
     }
 
     fn is_live(&self) -> bool {
-        true
+        self.is_live.load(Ordering::Relaxed)
     }
 }
 

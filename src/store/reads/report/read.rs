@@ -185,7 +185,7 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         chain: session.chain,
         worker: session.worker_name,
         epoch: session.lease_epoch,
-        previous_workers: previous_workers(connection, id)?,
+        previous_workers: previous_workers(connection, id, session.lease_epoch)?,
         last_seq: session.event_seq,
         alert_updates: alert_updates(connection, id)?,
         covered_updates: session.covered_updates,
@@ -206,8 +206,11 @@ fn alert_updates(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<Ale
     of_session.select((update_no, created_at, alert_id, report)).load(connection)
 }
 
-/// The workers that the takeovers name.
-fn previous_workers(connection: &mut PgConnection, id: Uuid) -> QueryResult<Vec<String>> {
+/// The workers that the takeovers name. In the first epoch there was none.
+fn previous_workers(connection: &mut PgConnection, id: Uuid, epoch: i32) -> QueryResult<Vec<String>> {
+    if epoch <= 1 {
+        return Ok(Vec::new());
+    }
     let workers: Vec<Option<String>> = timeline_events::table
         .filter(timeline_events::session_id.eq(id))
         .filter(timeline_events::event_type.eq(EventType::SessionResumed.as_str()))
