@@ -33,6 +33,8 @@ struct ModelCall {
 #[derive(Debug)]
 pub struct Answer {
     pub execution: ExecutionId,
+    /// The lease epoch of the worker that requested it.
+    pub epoch: u32,
     call: ModelCall,
     /// The stream that grew last.
     pub kind: DeltaKind,
@@ -62,12 +64,29 @@ impl Live {
                 return false;
             }
             Some(answer) if call == answer.call => answer,
-            Some(_) | None => Answer { execution: delta.execution_id, call, kind: delta.kind, streams: HashMap::new() },
+            Some(_) | None => Answer {
+                execution: delta.execution_id,
+                epoch: delta.epoch,
+                call,
+                kind: delta.kind,
+                streams: HashMap::new(),
+            },
         };
         answer.kind = delta.kind;
         answer.streams.entry(delta.kind).or_default().write(delta.offset, &delta.delta);
         self.answers.push(answer);
         true
+    }
+
+    /// The unfinished answers that are requested again with this delta: by another worker, or by another attempt.
+    pub fn superseded_by(&self, delta: &Delta) -> impl Iterator<Item = &Answer> {
+        let (epoch, execution, iteration, attempt) = (delta.epoch, delta.execution_id, delta.iteration, delta.attempt);
+        let is_current = epoch >= self.epoch;
+        let is_again = move |answer: &&Answer| {
+            let is_earlier = answer.call.iteration == iteration && answer.call.attempt < attempt;
+            is_current && (answer.epoch < epoch || answer.execution == execution && is_earlier)
+        };
+        self.answers.iter().filter(is_again)
     }
 
     /// Whether no answer is being written.
@@ -109,6 +128,11 @@ impl Live {
 }
 
 impl Answer {
+    /// Which try of the iteration's model call, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.call.attempt
+    }
+
     /// The end of the stream that grew last, at least its last kilobyte; not cleaned.
     pub fn text(&self) -> &str {
         self.streams.get(&self.kind).map_or("", |stream| &stream.text)

@@ -16,17 +16,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Answer, answered};
 use crate::investigation::ids::SessionId;
+use crate::investigation::timeline::TimelineEvent;
+use crate::reports::{Excerpt, ExcerptPage};
 use crate::web::fault::Fault;
 use crate::web::frames::{COMMENT, RETRY, frame};
 use crate::web::hub::{Items, OpenStream};
+use crate::web::pages::handlers::events::{EVENTS_PAGE, MANY};
 use crate::web::pages::live::LivePage;
 use crate::web::ports::{Backend, Update};
 use crate::web::stream::{Next, SessionStream};
 use crate::web::{Access, Shared};
 
-/// Events that are read at once.
-const EVENTS_PAGE: u32 = 500;
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
+/// Between two looks at the connection to the broker.
+const NET_INTERVAL: Duration = Duration::from_millis(500);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// With this header nginx sends each frame at once.
 const ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -53,7 +56,8 @@ pub(in crate::web) async fn rows<B: Backend>(web: Shared<B>, access: &Access, id
     }
     let open = open(&web, access)?;
     let page = page_up_to(&web, id, after).await;
-    let rows = Rows { stream: SessionStream::new(web.clone(), id, after), page };
+    let stream = SessionStream::new(web.clone(), id, after);
+    let rows = Rows { stream, page, web: web.clone(), is_live: None, next_look: Instant::now() };
     Ok(response(Reader::new(Source::Rows(Box::new(rows)), open, web.hub.stop())))
 }
 
@@ -62,10 +66,14 @@ async fn page_up_to<B: Backend>(web: &Shared<B>, id: SessionId, after: u32) -> L
     let mut page = LivePage::new(id);
     let mut last = 0;
     while last < after {
-        let events = web.backend.events(id, last, EVENTS_PAGE).await.unwrap_or_default();
-        let Some(newest) = events.last() else { break };
-        last = newest.session_seq;
-        events.iter().filter(|event| event.session_seq <= after).for_each(|event| page.pass(event));
+        let limit = EVENTS_PAGE.min(after - last);
+        let read = ExcerptPage { session: id, after: last, limit, characters: MANY };
+        let excerpts = web.backend.excerpts(read).await.unwrap_or_default();
+        let Some(newest) = excerpts.last() else { break };
+        last = newest.event.session_seq;
+        for Excerpt { event, is_cut } in excerpts {
+            page.pass(&TimelineEvent { truncated: is_cut, ..event });
+        }
     }
     page
 }
@@ -105,12 +113,27 @@ enum Source<B: Backend> {
 struct Rows<B: Backend> {
     stream: SessionStream<B>,
     page: LivePage,
+    web: Shared<B>,
+    /// What the reader knows about the connection to the broker.
+    is_live: Option<bool>,
+    next_look: Instant,
 }
 
 impl<B: Backend> Rows<B> {
     async fn next(&mut self) -> Option<Frame> {
         loop {
-            let item = match self.stream.next().await {
+            let next = tokio::select! {
+                biased;
+                () = sleep_until(self.next_look) => {
+                    self.next_look = Instant::now() + NET_INTERVAL;
+                    match self.net() {
+                        Some(net) => return Some(net),
+                        None => continue,
+                    }
+                }
+                next = self.stream.next() => next,
+            };
+            let item = match next {
                 Next::Item(item) => item,
                 Next::End { last_seq } => return Some(end(last_seq)),
                 Next::Cut => return None,
@@ -128,6 +151,16 @@ impl<B: Backend> Rows<B> {
                 }
             }
         }
+    }
+}
+
+impl<B: Backend> Rows<B> {
+    /// Whether updates reach this server, when the reader does not know it yet.
+    fn net(&mut self) -> Option<Frame> {
+        let is_live = self.web.backend.is_live();
+        let is_known = self.is_live.replace(is_live) == Some(is_live);
+        let word = if is_live { "live" } else { "not live" };
+        (!is_known).then(|| Frame::More(frame("net", None, word)))
     }
 }
 
@@ -210,4 +243,35 @@ fn response<B: Backend>(reader: Reader<B>) -> Response {
         (ACCEL, HeaderValue::from_static("no")),
     ];
     (headers, Body::from_stream(frames)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use crate::web::testing::backend::FakeBackend;
+    use crate::web::testing::data::story;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_learns_at_first_and_at_each_change_whether_the_broker_is_connected() {
+        let backend = FakeBackend::with_events(1);
+        backend.lose_broker();
+        let path = format!("/sessions/{}/live?after=1", story()[0].session_id);
+        let mut body = backend.answer(&path, &[]).await.into_body();
+        let mut next = async || loop {
+            let frame = body.frame().await.expect("the stream goes on").unwrap();
+            let text = String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap();
+            if !text.starts_with(':') {
+                return text;
+            }
+        };
+        assert_eq!(next().await, "retry: 1000\n\n");
+        assert_eq!(next().await, "event: net\ndata: not live\n\n");
+        backend.connect_broker();
+        assert_eq!(next().await, "event: net\ndata: live\n\n");
+        backend.emit(&story()[1]);
+        assert!(next().await.starts_with("id: 2\nevent: rows\n"), "the state is sent once");
+        backend.lose_broker();
+        assert_eq!(next().await, "event: net\ndata: not live\n\n");
+    }
 }

@@ -12,23 +12,30 @@ function parse(html) {
   return template.content;
 }
 
-// An element with an id that the page has replaces that one; any other is appended to the rows.
+// An element with an id that the page has replaces that one; any other row is appended. Returns how many were.
 function apply(html) {
+  let added = 0;
   for (const element of [...parse(html).children]) {
     const old = element.id && $(element.id);
     // A second agent has begun: from now on the rows name theirs.
     if (element.querySelector(".ag")) rows()?.classList.add("multi");
-    if (!old) { rows()?.append(element); continue; }
+    if (!old) {
+      if (element.matches("li")) rows()?.append(element);
+      if (element.matches("li:not(.live)")) added += 1;
+      continue;
+    }
     const open = old.querySelector("details")?.open;
     old.replaceWith(element);
     const details = open && element.querySelector("details");
     if (details) details.open = true;
   }
+  return added;
 }
 
 // ---- the live stream
 let source = null, last = Number(rows()?.dataset.last ?? 0), since = 0, over = !body.dataset.live;
-let deltas = new Map(), frame = 0;
+let deltas = new Map(), frame = 0, unread = 0, reading = 0, turn = Promise.resolve();
+const isQueued = () => !!document.querySelector("#head .st.queued");
 
 function net(state, word) {
   const element = $("net");
@@ -36,31 +43,39 @@ function net(state, word) {
   element.lastElementChild.textContent = word;
 }
 
-function atEnd() { return innerHeight + scrollY > document.body.scrollHeight - 160; }
+const atEnd = () => (rows()?.getBoundingClientRect().bottom ?? 0) < innerHeight + 100;
+const toEnd = () => rows()?.lastElementChild?.scrollIntoView({ block: "end" });
 
-function changed(before) {
+// A reader at the end stays there; for any other the new rows are counted.
+function changed(before, added) {
+  if (before && scrollY > 0) toEnd();
+  unread = atEnd() ? 0 : unread + added;
   const note = document.querySelector(".new");
   if (!note) return;
-  if (before) { note.hidden = true; if (innerHeight < document.body.scrollHeight && scrollY > 0) scrollTo(0, document.body.scrollHeight); }
-  else note.hidden = false;
+  note.hidden = !unread;
+  note.firstChild.textContent = `${unread} new row${unread === 1 ? "" : "s"} ↓`;
 }
+addEventListener("scroll", () => { if (unread && atEnd()) changed(false, 0); }, { passive: true });
 
 function connect() {
   if (over || source || document.hidden) return;
   source = new EventSource(`${body.dataset.live}?after=${last}`);
-  source.addEventListener("open", () => { since = 0; net("on", "live"); $("banner")?.replaceChildren(); });
+  source.addEventListener("open", () => { since = 0; $("banner")?.replaceChildren(); });
+  source.addEventListener("net", ({ data }) => net(data === "live" ? "on" : "off", data));
   source.addEventListener("rows", (message) => {
     const before = atEnd();
     deltas.clear();
     document.querySelectorAll("#rows > .live").forEach((row) => row.remove());
-    apply(message.data);
+    const added = apply(message.data);
     last = Number(message.lastEventId);
     rows().dataset.last = last;
-    changed(before);
+    changed(before, added);
+    // Head and drawing name the owners.
+    if (isQueued() && !reading || message.data.includes('class="r resume')) refresh();
   });
   source.addEventListener("delta", (message) => {
     deltas.set(/id="([\w-]+)"/.exec(message.data)?.[1], message.data);
-    frame ||= requestAnimationFrame(() => { frame = 0; const before = atEnd(); deltas.forEach(apply); deltas.clear(); if (before) changed(true); });
+    frame ||= requestAnimationFrame(() => { frame = 0; const before = atEnd(); deltas.forEach((html) => apply(html)); deltas.clear(); changed(before, 0); });
   });
   source.addEventListener("end", () => { close(); refresh(); });
   source.addEventListener("error", lost);
@@ -82,20 +97,29 @@ function lost() {
   if (source?.readyState === EventSource.CLOSED) { close(); setTimeout(() => refresh().then(connect), 2000); }
 }
 
-// Once the session is over, the page is as it is for a reader who opens it now.
-async function refresh() {
-  const answer = await fetch(location.pathname, { headers: { accept: "text/html" } }).catch(() => null);
-  if (!answer?.ok) return;
-  const page = parse(await answer.text());
-  if (page.querySelector("#head .st.running")) return;
-  over = true;
-  net("", "");
-  $("banner")?.replaceChildren();
-  for (const id of ["head", "answer", "thread", "lanes", "beside", "rows"]) {
-    const fresh = page.querySelector(`#${id}`), old = $(id);
-    if (fresh && old) old.replaceWith(fresh); else if (fresh && id === "lanes") rows().before(fresh);
-  }
+// The page as it is for a reader who opens it now: after the queue, after a takeover, and at the end.
+function refresh() {
+  reading += 1;
+  return turn = turn.then(read, read).finally(() => { reading -= 1; });
 }
+
+async function read() {
+  const answer = await fetch(location.pathname, { headers: { accept: "text/html" } }).catch(() => null);
+  const page = answer?.ok ? parse(await answer.text().catch(() => "")) : null;
+  if (!page?.querySelector("#head")) return;
+  over = !page.querySelector("#head :is(.running, .queued)");
+  if (over) { close(); net("", ""); $("banner")?.replaceChildren(); }
+  document.title = page.querySelector("title").textContent;
+  const parts = over ? ["head", "answer", "thread", "lanes", "beside", "rows"] : ["head", "answer", "lanes"];
+  for (const id of isQueued() ? ["main"] : parts) {
+    const fresh = page.querySelector(`#${id}`), old = $(id);
+    if (fresh && old) old.replaceWith(fresh); else if (fresh && id === "lanes") rows().parentElement.before(fresh);
+  }
+  if (!source) last = Math.max(last, Number(rows()?.dataset.last ?? 0));
+  times();
+}
+// An alert that joins another one, or ends without a session, gets no row.
+setInterval(() => { if (!over && !document.hidden && isQueued()) refresh(); }, 5000);
 
 // A hidden tab holds no connection: a browser has six of them for all tabs of a site.
 document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else connect(); });
@@ -110,7 +134,7 @@ async function load(element) {
 }
 
 async function unfold(row) {
-  const answer = await fetch(`${location.pathname}/rows?from=${row.dataset.from}&to=${row.dataset.to}`).catch(() => null);
+  const answer = await fetch(`${location.pathname}/rows${row.querySelector(".open").search}`).catch(() => null);
   if (answer?.ok) row.replaceWith(parse(await answer.text()));
 }
 
@@ -147,8 +171,23 @@ document.addEventListener("click", (event) => {
   else if ("copyLink" in data) copy(button, link(data.copyLink));
   else if ("copyText" in data) copy(button, $(data.copyText).innerText);
   else if ("print" in data) print();
+  else if ("local" in data) { localStorage.local = localStorage.local === "yes" ? "" : "yes"; times(); }
+  else if (button.matches(".new a")) { event.preventDefault(); toEnd(); changed(false, 0); }
   else if (button.matches(".run .open")) { event.preventDefault(); unfold(button.closest("li")); }
 });
+
+// ---- times of the reader's own zone
+function times() {
+  const isLocal = localStorage.local === "yes";
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const utc = time.dataset.utc ??= time.textContent, at = new Date(time.dateTime);
+    const shown = utc.replace(/^\d+ [A-Z][a-z]+(?= )/, at.toLocaleDateString("en-GB", { day: "numeric", month: "short" }));
+    time.textContent = isLocal ? shown.replace(/\d\d:\d\d(:\d\d)?/, (part) => at.toTimeString().slice(0, part.length)) : utc;
+  }
+  const button = document.querySelector("[data-local]");
+  if (button) button.previousElementSibling.textContent = isLocal ? "local" : "UTC", button.textContent = isLocal ? "UTC" : "local";
+}
+times();
 
 // ---- keys
 const items = () => [...document.querySelectorAll(".rows > .r, .srs > .sr")];

@@ -2,14 +2,43 @@
 
 use super::writer::{Element, Writer};
 use crate::investigation::execution::event_refs::{CitedSource, citations};
+use crate::investigation::ids::SessionId;
 
-/// Which numbers are events of the page.
+/// What the citations of a text are numbers of, and where they lead.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cites {
-    pub(super) last_event: u32,
+pub(in crate::web) struct Cites {
+    last_event: u32,
+    /// The page of the cited investigation; `None` on that page itself.
+    page: Option<SessionId>,
+    /// A source that stands alone: an answer to a question cites the report as `[report]`.
+    report: Report,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Report {
+    IsText,
+    IsCited,
+}
+
+const REPORT: &str = "[report]";
+
 impl Cites {
+    /// A text that cites events of its own page.
+    pub(in crate::web) fn of_page(last_event: u32) -> Self {
+        Self { last_event, page: None, report: Report::IsText }
+    }
+
+    /// An answer to a question, on the page of its investigation.
+    pub(in crate::web) fn of_answer(last_event: u32) -> Self {
+        Self { last_event, page: None, report: Report::IsCited }
+    }
+
+    /// An answer to a question, on its own page: it cites events of the investigation. Numbers that the investigation
+    /// does not have are marked in the text already.
+    pub(in crate::web) fn of_investigation(investigation: SessionId) -> Self {
+        Self { last_event: u32::MAX, page: Some(investigation), report: Report::IsCited }
+    }
+
     /// Writes a text. A number that the session does not have stays text.
     pub(super) fn write(self, writer: &mut Writer, text: &str) {
         let mut done = 0;
@@ -18,21 +47,35 @@ impl Cites {
             if !citation.sources.iter().any(known) {
                 continue;
             }
-            writer.text(text.get(done..citation.range.start).unwrap_or_default());
+            self.plain(writer, text.get(done..citation.range.start).unwrap_or_default());
             done = citation.range.end;
             writer.open(Element::Citations);
             for source in &citation.sources {
                 match source {
-                    CitedSource::Event(number) if self.is_event(*number) => writer.citation(*number),
+                    CitedSource::Event(number) if self.is_event(*number) => writer.citation(self.page, *number),
                     CitedSource::Event(number) => writer.text(&format!("[{number}]")),
                     CitedSource::Other(range) => {
-                        writer.text(&format!("[{}]", text.get(range.clone()).unwrap_or_default()));
+                        let name = format!("[{}]", text.get(range.clone()).unwrap_or_default());
+                        self.plain(writer, &name);
                     }
                 }
             }
             writer.close(Element::Citations);
         }
-        writer.text(text.get(done..).unwrap_or_default());
+        self.plain(writer, text.get(done..).unwrap_or_default());
+    }
+
+    /// A text without numbers of events.
+    fn plain(self, writer: &mut Writer, text: &str) {
+        let mut rest = text;
+        while let Some(at) = rest.find(REPORT).filter(|_| self.report == Report::IsCited) {
+            writer.text(rest.get(..at).unwrap_or_default());
+            writer.open(Element::Citations);
+            writer.report(self.page);
+            writer.close(Element::Citations);
+            rest = rest.get(at + REPORT.len()..).unwrap_or_default();
+        }
+        writer.text(rest);
     }
 
     fn is_event(self, number: u32) -> bool {

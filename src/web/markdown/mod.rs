@@ -11,12 +11,12 @@ mod render;
 #[cfg(test)]
 mod tests;
 
+pub(super) use self::inline::Cites;
 pub(super) use self::links::target;
 
 use maud::Markup;
 use pulldown_cmark::{Options, Parser, TextMergeStream};
 
-use self::inline::Cites;
 use self::render::Renderer;
 use self::writer::{Element, Writer};
 use crate::investigation::readable::text::{Charset, clean};
@@ -30,6 +30,11 @@ const MAX_LINKS: usize = 500;
 
 /// `markdown` as elements. A citation `[17]` of an event up to number `last_event` becomes a link to `#17`.
 pub(super) fn html(markdown: &str, last_event: u32) -> Markup {
+    cited_html(markdown, Cites::of_page(last_event))
+}
+
+/// The same with citations that lead elsewhere.
+pub(super) fn cited_html(markdown: &str, cites: Cites) -> Markup {
     let source = clean(markdown, Charset::Unicode);
     if source.len() > MAX_BYTES {
         let mut writer = Writer::default();
@@ -39,7 +44,7 @@ pub(super) fn html(markdown: &str, last_event: u32) -> Markup {
         return writer.finish();
     }
     let parser = Parser::new_ext(&source, Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS);
-    let mut renderer = Renderer::new(&source, Cites { last_event });
+    let mut renderer = Renderer::new(&source, cites);
     TextMergeStream::new(parser).for_each(|event| renderer.event(event));
     renderer.finish()
 }
@@ -49,7 +54,7 @@ pub(super) fn line(markdown: &str, last_event: u32) -> Markup {
     let source = clean(markdown, Charset::Unicode);
     let source = source.get(..source.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default();
     let parser = Parser::new_ext(source, Options::empty());
-    let mut renderer = Renderer::inline(source, Cites { last_event });
+    let mut renderer = Renderer::inline(source, Cites::of_page(last_event));
     TextMergeStream::new(parser).for_each(|event| renderer.event(event));
     renderer.finish()
 }

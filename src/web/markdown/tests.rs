@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
-use super::{MAX_BYTES, html, line};
+use super::{Cites, MAX_BYTES, cited_html, html, line};
+use crate::web::testing::data::id;
 use crate::web::testing::markup;
 
 #[test]
@@ -96,4 +97,25 @@ proptest! {
             prop_assert!(checked.is_ok(), "{:?}", checked);
         }
     }
+}
+
+#[test]
+fn an_answer_to_a_question_cites_events_of_its_investigation_and_the_report() {
+    let text = "It leaks [7], as said [report]. `[report]` [8, report] [99]";
+    let shown = |cites| cited_html(text, cites).into_string();
+    let of = |page: &str| {
+        let event = |number| format!("<a href=\"{page}#{number}\"><span class=\"vh\">event </span>{number}</a>");
+        let report = format!("<a href=\"{page}#answer\">report</a>");
+        format!(
+            "<p>It leaks <span class=\"cites\">{}</span>, as said <span class=\"cites\">{report}</span>. \
+             <code>[report]</code> <span class=\"cites\">{}<span class=\"cites\">{report}</span></span>",
+            event(7),
+            event(8)
+        )
+    };
+    assert_eq!(shown(Cites::of_answer(20)), of("") + " [99]</p>");
+    let page = format!("/sessions/{}", id("5e19c7f0"));
+    let shown = shown(Cites::of_investigation(id("5e19c7f0")));
+    assert!(shown.starts_with(&of(&page)), "{shown}");
+    assert!(html("[report] [7]", 9).into_string().contains("<p>[report] "), "an analysis is the report");
 }

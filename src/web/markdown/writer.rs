@@ -4,6 +4,8 @@
 
 use maud::{Markup, PreEscaped, Render as _};
 
+use crate::investigation::ids::SessionId;
+
 /// An element with its fixed attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Element {
@@ -32,6 +34,11 @@ pub(super) enum Element {
     Citations,
     /// The host of a link.
     Host,
+}
+
+/// The path of a page; nothing for the page that the text is on.
+fn address(page: Option<SessionId>) -> String {
+    page.map(|id| format!("/sessions/{id}")).unwrap_or_default()
 }
 
 /// The elements so far.
@@ -99,9 +106,15 @@ impl Writer {
         self.0.push_str("<hr>");
     }
 
-    /// A link to an event of this page.
-    pub(super) fn citation(&mut self, event: u32) {
-        self.0.push_str(&format!("<a href=\"#{event}\"><span class=\"vh\">event </span>{event}</a>"));
+    /// A link to an event of this page, or of another one.
+    pub(super) fn citation(&mut self, page: Option<SessionId>, event: u32) {
+        let page = address(page);
+        self.0.push_str(&format!("<a href=\"{page}#{event}\"><span class=\"vh\">event </span>{event}</a>"));
+    }
+
+    /// A link to the answer of an investigation.
+    pub(super) fn report(&mut self, page: Option<SessionId>) {
+        self.0.push_str(&format!("<a href=\"{}#answer\">report</a>", address(page)));
     }
 
     /// The beginning of a link to another site; `address` has been checked.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::steps::{Context, whole_event};
+use super::steps::{Context, json, whole_event};
 use super::words::{brief, moment};
 use crate::investigation::ids::SessionId;
 use crate::investigation::readable::text::Charset;
@@ -33,7 +33,7 @@ pub(in crate::web) fn event(id: SessionId, event: &TimelineEvent) -> Markup {
         }
         p.tools {
             a href={ "/sessions/" (id) "#" (number) } { "In its timeline" }
-            a href={ "/api/v1/sessions/" (id) "/events/" (number) } { "JSON" }
+            (json(id, number))
             @if number > 1 { a href={ "/sessions/" (id) "/events/" (number - 1) } rel="prev" { "Event " (number - 1) } }
             @if !event.event_type.is_end() { a href={ "/sessions/" (id) "/events/" (number + 1) } rel="next" { "Event " (number + 1) } }
         }

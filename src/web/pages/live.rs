@@ -58,11 +58,9 @@ impl LivePage {
     /// The rows that an event changes: its own, or that of its call; and the unfinished answers, which the page drops
     /// with every event.
     pub(in crate::web) fn event(&mut self, event: &TimelineEvent) -> Markup {
-        let superseded = if event.event_type == EventType::SessionResumed {
-            self.superseded()
-        } else {
-            html! {}
-        };
+        let is_takeover = event.event_type == EventType::SessionResumed;
+        let superseded = self.live.answers().iter().filter(|_| is_takeover);
+        let superseded: Vec<Markup> = superseded.map(gone).collect();
         self.live.event(event);
         let context = self.context(event);
         let row = self.rows.row(event);
@@ -71,8 +69,8 @@ impl LivePage {
         let step = Step { event, row: row.clone(), call, is_cited: false };
         let shown = html! {
             (steps::step(&step, &context))
-            (superseded)
-            @for answer in self.live.answers() { (unfinished(answer, "")) }
+            @for answer in &superseded { (answer) }
+            @for answer in self.live.answers() { (unfinished(answer)) }
             span.cnt #count { (event.session_seq) }
         };
         self.keep_call(event, row);
@@ -93,10 +91,12 @@ impl LivePage {
         }
     }
 
-    /// The row of the answer that a delta belongs to; `None` for an outdated delta.
+    /// The row of the answer that a delta belongs to, before it those that it supersedes; `None` for an outdated delta.
     pub(in crate::web) fn delta(&mut self, delta: &Delta) -> Option<Markup> {
+        let superseded: Vec<Markup> = self.live.superseded_by(delta).map(gone).collect();
         let is_new = self.live.delta(delta);
-        self.live.answers().last().filter(|_| is_new).map(|answer| unfinished(answer, ""))
+        let answer = self.live.answers().last().filter(|_| is_new)?;
+        Some(html! { @for answer in &superseded { (answer) } (unfinished(answer)) })
     }
 
     fn context(&mut self, event: &TimelineEvent) -> Context {
@@ -110,14 +110,20 @@ impl LivePage {
         }
         *context
     }
-
-    /// The answers that another worker requests again, struck out until the next event.
-    fn superseded(&self) -> Markup {
-        html! { @for answer in self.live.answers() { (unfinished(answer, " gone")) } }
-    }
 }
 
-fn unfinished(answer: &Answer, class: &'static str) -> Markup {
+fn unfinished(answer: &Answer) -> Markup {
+    row(answer, "", &format!("{} tok", format::tokens((answer.bytes() / 4).max(1))))
+}
+
+/// An answer that is requested again, struck out until the next event.
+fn gone(answer: &Answer) -> Markup {
+    row(answer, " gone", &format!("try {}, cut off", answer.attempt()))
+}
+
+fn row(answer: &Answer, class: &'static str, mark: &str) -> Markup {
+    // Each attempt has its own row.
+    let id = format!("w-{}-{}-{}", answer.execution.0.simple(), answer.epoch, answer.attempt());
     let (word, text) = match answer.kind {
         DeltaKind::Thinking => ("thinking", end_of(answer.text())),
         DeltaKind::Text => ("writing", end_of(answer.text())),
@@ -125,10 +131,10 @@ fn unfinished(answer: &Answer, class: &'static str) -> Markup {
     };
     html! {
         // Screen readers get the step when it is over.
-        li class={ "r think live" (class) } id={ "w-" (answer.execution.0.simple()) } aria-hidden="true" {
+        li class={ "r think live" (class) } id=(id) aria-hidden="true" {
             div.s {
                 span {} i.ic { "∴" } b.w { (word) } span.d { (text) }
-                span.mk { span.m { (format::tokens((answer.bytes() / 4).max(1))) " tok" } } span.tk {}
+                span.mk { span.m { (mark) } } span.tk {}
             }
         }
     }
@@ -140,4 +146,88 @@ fn end_of(text: &str) -> String {
     let tail: String = text.chars().skip(characters.saturating_sub(MAX_TEXT)).collect();
     let line = brief(&tail, MAX_TEXT);
     if characters > MAX_TEXT { format!("…{line}") } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::testing::data::story;
+    use crate::web::testing::markup::{check, texts};
+
+    fn delta(epoch: u32, attempt: u32, text: &str) -> Delta {
+        let event = &story()[3];
+        Delta {
+            session_id: event.session_id,
+            execution_id: event.execution_id.unwrap(),
+            epoch,
+            iteration: 7,
+            attempt,
+            kind: DeltaKind::Text,
+            offset: 0,
+            delta: text.to_owned(),
+        }
+    }
+
+    /// The class and the words of each row in a piece of a page.
+    fn rows(markup: Option<Markup>) -> Vec<(String, String)> {
+        let html = markup.map(Markup::into_string).unwrap_or_default();
+        assert_eq!(check(&html).err(), None, "{html}");
+        let rows = html.split("<span class=\"cnt\"").next().unwrap().split("<li class=\"").skip(1);
+        rows.map(|row| {
+            let (class, rest) = row.split_once('"').unwrap();
+            (class.to_owned(), texts(&format!("<li {rest}")).trim().to_owned())
+        })
+        .collect()
+    }
+
+    fn shown(class: &str, words: &str) -> (String, String) {
+        (class.to_owned(), words.to_owned())
+    }
+
+    fn page() -> LivePage {
+        let story = story();
+        let mut page = LivePage::new(story[0].session_id);
+        story[..4].iter().for_each(|event| page.pass(event));
+        page
+    }
+
+    #[test]
+    fn a_delta_is_the_row_of_its_answer_and_an_outdated_one_is_none() {
+        let mut page = page();
+        let writing = |words: &str| vec![shown("r think live", &format!("∴ writing {words} tok"))];
+        assert_eq!(rows(page.delta(&delta(1, 1, "The h"))), writing("The h 1"));
+        assert_eq!(rows(page.delta(&Delta { offset: 5, ..delta(1, 1, "eap") })), writing("The heap 2"));
+        assert_eq!(rows(page.delta(&Delta { iteration: 6, ..delta(1, 1, "old") })), []);
+        let long = "x".repeat(1_000);
+        let row = rows(page.delta(&delta(1, 1, &long))).remove(0).1;
+        assert!(row.contains("writing …") && row.ends_with("0.3 k tok") && row.len() < 450, "{row}");
+    }
+
+    #[test]
+    fn another_attempt_of_a_model_call_strikes_out_the_first_one() {
+        let mut page = page();
+        page.delta(&delta(1, 1, "The heap"));
+        let again = rows(page.delta(&delta(1, 2, "The limit")));
+        let gone = shown("r think live gone", "∴ writing The heap try 1, cut off");
+        assert_eq!(again, [gone, shown("r think live", "∴ writing The limit 2 tok")]);
+        let more = rows(page.delta(&Delta { offset: 9, ..delta(1, 2, " is low") }));
+        assert_eq!(more, [shown("r think live", "∴ writing The limit is low 4 tok")], "struck out once");
+        assert_eq!(rows(page.delta(&Delta { offset: 8, ..delta(1, 1, "late") })), []);
+    }
+
+    #[test]
+    fn a_takeover_strikes_out_what_was_being_written_until_the_next_event() {
+        let mut page = page();
+        page.delta(&delta(1, 1, "The heap"));
+        let story = story();
+        let resumed = story.iter().find(|event| event.event_type == EventType::SessionResumed).unwrap();
+        let at_takeover = rows(Some(page.event(resumed)));
+        assert_eq!(at_takeover.last().unwrap(), &shown("r think live gone", "∴ writing The heap try 1, cut off"));
+        let next = rows(Some(page.event(&story[9])));
+        assert!(next.iter().all(|(class, _)| !class.contains("live")), "{next:?}");
+        // A delta of the new owner may precede the event of its takeover.
+        let mut page = self::page();
+        page.delta(&delta(1, 1, "The heap"));
+        assert_eq!(rows(page.delta(&delta(2, 1, "Again"))).len(), 2);
+    }
 }

@@ -13,7 +13,7 @@ pub(super) mod event;
 pub(super) mod queue;
 pub(super) mod small;
 pub(super) mod live;
-mod handlers;
+pub(super) mod handlers;
 #[cfg(test)]
 mod tests;
 

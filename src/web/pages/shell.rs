@@ -15,6 +15,8 @@ pub(in crate::web) struct Frame<'a> {
     pub(in crate::web) net: Net,
     /// What the search field has.
     pub(in crate::web) search: &'a str,
+    /// The period in which it searches; `None` for that of the list.
+    pub(in crate::web) since: Option<&'a str>,
     /// The path of the live stream, if something may follow.
     pub(in crate::web) live: Option<String>,
 }
@@ -22,7 +24,7 @@ pub(in crate::web) struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// A page without a search and without a stream.
     pub(in crate::web) fn plain(title: &'a str, place: Place) -> Self {
-        Self { title, place, net: Net::Still, search: "", live: None }
+        Self { title, place, net: Net::Still, search: "", since: None, live: None }
     }
 }
 
@@ -102,6 +104,7 @@ fn bar(frame: &Frame<'_>) -> Markup {
                 label.vh for="q" { "Search" }
                 input #q name="q" type="search" value=(brief(frame.search, 200)) maxlength="200" autocomplete="off"
                     placeholder="Search alerts and analyses, or an id";
+                @if let Some(since) = frame.since { input type="hidden" name="since" value=(brief(since, 40)); }
                 kbd aria-hidden="true" { "/" }
             }
             (net(frame.net))
@@ -130,7 +133,7 @@ fn footer(viewer: &Viewer) -> Markup {
         footer.foot {
             span { (if viewer.may_ask || viewer.may_cancel { "Reads the timelines." } else { "Read-only." })
                 " " code { "tarsy web" } " " (env!("CARGO_PKG_VERSION")) }
-            span { "Times are UTC" }
+            span { "Times are " b { "UTC" } " " button.act type="button" data-local="" { "local" } }
             span { "Theme " (theme(Theme::Light)) " " (theme(Theme::Dark)) " " (theme(Theme::System)) }
             @if let Some(user) = viewer.user.as_deref().filter(|_| viewer.has_login) {
                 form.out method="post" action="/logout" { span { (user) } " " button { "Log out" } }

@@ -41,6 +41,11 @@ pub(super) fn status(status: RunStatus) -> Markup {
     html! { span class=(class) { i aria-hidden="true" { (sign) } (word) } }
 }
 
+/// An alert whose session may still begin.
+pub(super) fn queued() -> Markup {
+    html! { span.st.queued { i aria-hidden="true" { "\u{a0}" } "in the queue" } }
+}
+
 /// A state that no session has, such as `joined`.
 pub(super) fn other_status(word: &str) -> Markup {
     html! { span.st.other { i aria-hidden="true" { "+" } (word) } }
@@ -78,6 +83,17 @@ pub(super) fn moment(at: DateTime<Utc>) -> Markup {
     time(at, &at.format("%-d %b %H:%M:%S").to_string())
 }
 
+/// A text that begins with a capital letter, unless its first word is a name such as `nginx-1` or `iPhone`.
+pub(super) fn sentence(text: &str) -> String {
+    let word = text.split(|c: char| c.is_whitespace() || ",.;:".contains(c)).next().unwrap_or_default();
+    let is_word = word.len() > 1 && word.chars().all(char::is_lowercase) || word == "a";
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if is_word => first.to_uppercase().chain(letters).collect(),
+        Some(_) | None => text.to_owned(),
+    }
+}
+
 /// `timed out` for `timed_out`.
 pub(super) fn plain(word: &str) -> String {
     word.replace('_', " ")
@@ -93,5 +109,25 @@ pub(super) fn address(address: &str, name: &str) -> Markup {
             " " span.host { (target.host) }
         },
         None => html! { (brief(&line, 300)) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_begins_as_a_sentence_and_a_name_stays_as_it_is() {
+        for (text, expected) in [
+            ("the pool is exhausted", "The pool is exhausted"),
+            ("revision 43, then", "Revision 43, then"),
+            ("a leak", "A leak"),
+            ("nginx-1 died", "nginx-1 died"),
+            ("`limit` is 2", "`limit` is 2"),
+            ("iPhone", "iPhone"),
+            ("", ""),
+        ] {
+            assert_eq!(sentence(text), expected);
+        }
     }
 }

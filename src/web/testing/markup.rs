@@ -83,7 +83,7 @@ const ELEMENTS: [&str; 75] = [
     "wbr",
 ];
 const VOID: [&str; 6] = ["br", "hr", "input", "link", "meta", "wbr"];
-const ATTRIBUTES: [&str; 58] = [
+const ATTRIBUTES: [&str; 60] = [
     "action",
     "aria-current",
     "aria-hidden",
@@ -101,12 +101,14 @@ const ATTRIBUTES: [&str; 58] = [
     "data-from",
     "data-keys",
     "data-last",
+    "data-local",
     "data-live",
     "data-load",
     "data-n",
     "data-print",
     "data-to",
     "datetime",
+    "download",
     "for",
     "height",
     "hidden",

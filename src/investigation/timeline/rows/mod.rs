@@ -13,6 +13,9 @@ mod footnotes;
 mod session;
 mod event;
 
+use chrono::{DateTime, Utc};
+
+use crate::investigation::readable::format;
 use crate::investigation::readable::text::Charset;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 
@@ -37,6 +40,8 @@ pub struct Rows {
     calls: Calls,
     /// The last error, with the number of its event.
     last_error: Option<(u32, String)>,
+    /// When the event before was committed.
+    last_at: Option<DateTime<Utc>>,
 }
 
 impl Rows {
@@ -59,7 +64,11 @@ impl Rows {
         }
         if event.event_type == EventType::SessionResumed {
             row.open_calls = self.calls.open();
+            if let Some(before) = self.last_at {
+                session::without_steps(&mut row, format::millis(before, event.created_at));
+            }
         }
+        self.last_at = Some(event.created_at);
         if self.stages.is_team && event.event_type == EventType::FinalAnalysis {
             "analysis".clone_into(&mut row.name);
             if let Body::Prose { limit, .. } = &mut row.body {

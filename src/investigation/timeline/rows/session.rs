@@ -69,12 +69,24 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
         (calls, model) => {
             let calls = calls.unwrap_or_default();
             let verb = if calls == 1 { "runs" } else { "run" };
-            let model = format::count(model.unwrap_or_default(), "model call");
-            Some(format!("{} {verb} again, {model}", format::count(calls, "read-only call")))
+            let model = model.filter(|model| *model > 0).map(|model| format::count(model, "model call"));
+            Some(text::join([Some(format!("{} {verb} again", format::count(calls, "read-only call"))), model], ", "))
         }
     };
     let facts = text::join([reason, repeats], "; ");
     Row::line(Kind::Resumed, &name, if facts.is_empty() { content } else { &facts }).toned(Tone::Caution)
+}
+
+/// Adds to the row of a takeover how long there was no step.
+pub(super) fn without_steps(row: &mut Row, ms: u64) {
+    if let Body::Line(line) = &mut row.body {
+        let gap = format::took(ms);
+        let (reason, repeats) = line.split_at(line.find("; ").unwrap_or(line.len()));
+        *line = match reason.strip_suffix(" expired") {
+            Some(_) => format!("{reason} after {gap}{repeats}"),
+            None => format!("{reason}, {gap} without a step{repeats}"),
+        };
+    }
 }
 
 /// Why a worker released the session; `None` for a word of a later version.

@@ -53,7 +53,8 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
         now: chrono::Utc::now(),
     });
     let net = if web.backend.is_live() { Net::Still } else { Net::NotLive };
-    let frame = Frame { net, search: &shown.q, ..Frame::plain("Sessions", Place::Sessions) };
+    let since = Some(shown.since.as_str()).filter(|since| *since != PERIOD);
+    let frame = Frame { net, search: &shown.q, since, ..Frame::plain("Sessions", Place::Sessions) };
     Ok(asked.page(&frame, &main))
 }
 

@@ -2,6 +2,7 @@
 
 mod list;
 mod session;
+pub(in crate::web) mod events;
 mod event;
 mod queue;
 mod requests;

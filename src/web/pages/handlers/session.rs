@@ -8,13 +8,13 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::{StreamExt as _, stream};
 use serde::Deserialize;
 
+use super::events::{Loaded, load};
 use super::{Asked, Page};
 use crate::investigation::ids::SessionId;
-use crate::investigation::timeline::TimelineEvent;
 use crate::reports::{AlertReport, IdMatch, document};
 use crate::web::api::{find, sse, unseen};
 use crate::web::layout::html_response;
-use crate::web::pages::session::{Events, Session, range, session, timeline};
+use crate::web::pages::session::{Events, Session, Span, Waiting, range, session, timeline, waiting};
 use crate::web::pages::shell::{self, Frame, Net, Place, split};
 use crate::web::pages::small;
 use crate::web::pages::steps::View;
@@ -22,10 +22,13 @@ use crate::web::pages::viewer::Viewer;
 use crate::web::ports::{Backend, Unavailable};
 use crate::web::{Shared, cache};
 
-/// Events that are read at once.
-const EVENTS_PAGE: u32 = 500;
-/// Events of one page: later ones have ranges of their own.
-const MAX_EVENTS: usize = 50_000;
+/// A shorter session has no folded ranges.
+const SHORT: u32 = 400;
+/// These are never folded: so many steps at each end are in the page.
+const FIRST: u32 = 100;
+const NEWEST: u32 = 300;
+/// Events around the one that a short address names.
+const AROUND: u32 = 100;
 
 /// Which rows are shown.
 #[derive(Debug, Default, Deserialize)]
@@ -42,17 +45,13 @@ pub(super) async fn show<B: Backend>(State(web): State<Shared<B>>, Path(part): P
 
 async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, id: &str) -> Page {
     let parameters: Parameters = asked.query()?;
-    let Some(id) = SessionId::parse(id) else { return found(web, asked, id, "").await };
-    let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
+    let Some(id) = SessionId::parse(id) else { return found(web, asked, id, None).await };
+    let Some(report) = web.backend.report(id).await? else { return Ok(in_the_queue(web, asked, id).await) };
     let page = Session { report: &report, viewer: &asked.viewer, now: chrono::Utc::now() };
-    let is_whole = parameters.view.is_empty() && parameters.from.is_none() && parameters.to.is_none();
+    let is_whole = parameters.view.is_empty() && parameters.span().is_none();
     let live = (page.is_open() && is_whole).then(|| format!("/sessions/{id}/live"));
-    let net = match (page.is_open(), web.backend.is_live()) {
-        (true, true) => Net::Live,
-        (true, false) => Net::NotLive,
-        (false, _) => Net::Still,
-    };
     let is_open = page.is_open();
+    let net = if is_open { net(web) } else { Net::Still };
     let frame = Frame { net, live, ..Frame::plain(page.title(), Place::Session) };
     let whole = shell::page(&frame, &asked.viewer, &session(&page)).into_string();
     // The events of an ended session never change: its page differs only where the part without them differs.
@@ -65,6 +64,19 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, id: &str) -> Page {
         Some(tag) => cache::tagged(response, tag),
         None => response,
     })
+}
+
+/// Whether what follows reaches this server.
+fn net<B: Backend>(web: &Shared<B>) -> Net {
+    if web.backend.is_live() { Net::Live } else { Net::NotLive }
+}
+
+/// The page of an alert that no worker has seen: it was submitted just now, or the queue is long. Its stream waits for
+/// the first event.
+async fn in_the_queue<B: Backend>(web: &Shared<B>, asked: &Asked, id: SessionId) -> Response {
+    let main = waiting(&Waiting { id, lanes: web.backend.lanes().await, workers: web.backend.workers() });
+    let (net, live) = (net(web), Some(format!("/sessions/{id}/live")));
+    asked.page(&Frame { net, live, ..Frame::plain("In the queue", Place::Session) }, &main)
 }
 
 /// Head and answer are sent at once; the events are read then. Without them the page says why, and the response breaks
@@ -81,10 +93,10 @@ fn in_two_parts<B: Backend>(
         None => (page, String::new()),
     };
     let second = async move {
-        let (rows, failure) = match events(&web, report.alert_id).await {
-            Ok(events) => {
+        let (rows, failure) = match load(&web, &report, parameters.span()).await {
+            Ok(loaded) => {
                 let page = Session { report: &report, viewer: &viewer, now: chrono::Utc::now() };
-                (timeline(&page, &parameters.of(&events)), None)
+                (timeline(&page, &parameters.of(&loaded)), None)
             }
             Err(unavailable) => (maud::html! { p.banner { (unavailable.to_string()) } }, Some(Err(unavailable))),
         };
@@ -96,27 +108,14 @@ fn in_two_parts<B: Backend>(
 }
 
 impl Parameters {
-    fn of<'a>(&self, events: &'a [TimelineEvent]) -> Events<'a> {
-        let (from, to) = (self.from.unwrap_or(1), self.to.unwrap_or(u32::MAX));
-        Events { view: View::of(&self.view), from, to, ..Events::all(events) }
+    fn of<'a>(&self, loaded: &'a Loaded) -> Events<'a> {
+        Events { events: &loaded.events, cut: &loaded.cut, view: View::of(&self.view), span: self.span() }
     }
-}
 
-/// All events of a session.
-async fn events<B: Backend>(web: &Shared<B>, id: SessionId) -> Result<Vec<TimelineEvent>, Unavailable> {
-    let mut events: Vec<TimelineEvent> = Vec::new();
-    while events.len() < MAX_EVENTS {
-        let after = events.last().map_or(0, |event| event.session_seq);
-        let page = web.backend.events(id, after, EVENTS_PAGE).await?;
-        if page.is_empty() {
-            break;
-        }
-        events.extend(page);
-        if events.last().is_some_and(|event| event.event_type.is_end()) {
-            break;
-        }
+    fn span(&self) -> Option<Span> {
+        let is_all = self.from.is_none() && self.to.is_none();
+        (!is_all).then(|| Span { from: self.from.unwrap_or(1), to: self.to.unwrap_or(u32::MAX) })
     }
-    Ok(events)
 }
 
 /// The rows of a range, without a page around them.
@@ -125,9 +124,9 @@ pub(super) async fn rows<B: Backend>(State(web): State<Shared<B>>, Path(part): P
         let parameters: Parameters = asked.query()?;
         let id = find(&web, &part).await?;
         let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
-        let events = events(&web, id).await?;
+        let loaded = load(&web, &report, parameters.span()).await?;
         let page = Session { report: &report, viewer: &asked.viewer, now: chrono::Utc::now() };
-        Ok(html_response(range(&page, &parameters.of(&events))))
+        Ok(html_response(range(&page, &parameters.of(&loaded))))
     };
     asked.answer(rows.await)
 }
@@ -168,7 +167,7 @@ pub(super) async fn live<B: Backend>(State(web): State<Shared<B>>, Path(part): P
 
 /// A part of an id, for a message or a call.
 pub(super) async fn part<B: Backend>(State(web): State<Shared<B>>, Path(part): Path<String>, asked: Asked) -> Response {
-    asked.answer(found(&web, &asked, &part, "").await)
+    asked.answer(found(&web, &asked, &part, None).await)
 }
 
 /// A part of an id with the number of an event.
@@ -177,14 +176,51 @@ pub(super) async fn part_at<B: Backend>(
     Path((part, number)): Path<(String, u32)>,
     asked: Asked,
 ) -> Response {
-    asked.answer(found(&web, &asked, &part, &format!("#{number}")).await)
+    asked.answer(found(&web, &asked, &part, Some(number)).await)
 }
 
-async fn found<B: Backend>(web: &Shared<B>, asked: &Asked, part: &str, fragment: &str) -> Page {
+async fn found<B: Backend>(web: &Shared<B>, asked: &Asked, part: &str, number: Option<u32>) -> Page {
     if let IdMatch::Many(ids) = web.backend.find(part).await? {
         let frame = Frame::plain("Several sessions", Place::Elsewhere);
         return Ok(asked.page(&frame, &small::several(part, &ids)));
     }
     let id = find(web, part).await?;
-    Ok((StatusCode::FOUND, [("location", format!("/sessions/{id}{fragment}"))]).into_response())
+    let Some(number) = number else { return Ok(moved(&format!("/sessions/{id}"))) };
+    let session = web.backend.report(id).await?.and_then(|report| report.session);
+    let last = session.and_then(|session| u32::try_from(session.last_seq).ok()).unwrap_or_default();
+    // Without the script a folded range does not open by itself.
+    let may_be_folded = last > SHORT && number > FIRST && number <= last.saturating_sub(NEWEST);
+    let (from, to) = (number.saturating_sub(AROUND), number.saturating_add(AROUND));
+    let range = if may_be_folded { format!("?from={from}&to={to}") } else { String::new() };
+    Ok(moved(&format!("/sessions/{id}{range}#{number}")))
+}
+
+fn moved(to: &str) -> Response {
+    (StatusCode::FOUND, [("location", to)]).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::web::testing::backend::FakeBackend;
+    use crate::web::testing::data::report;
+
+    #[tokio::test]
+    async fn a_short_address_of_an_event_leads_to_a_page_that_has_it() {
+        let backend = FakeBackend::with_events(3);
+        let id = report().alert_id;
+        for (last, number, expected) in [
+            (19, 17, "#17"),
+            (5_000, 50, "#50"),
+            (5_000, 4_900, "#4900"),
+            (5_000, 2_001, "?from=1901&to=2101#2001"),
+            (5_000, 120, "?from=20&to=220#120"),
+        ] {
+            let mut report = report();
+            report.session.as_mut().unwrap().last_seq = last;
+            backend.report(Some(report));
+            let response = backend.answer(&format!("/s/{id}/{number}"), &[]).await;
+            let location = response.headers()["location"].to_str().unwrap().to_owned();
+            assert_eq!((response.status().as_u16(), location), (302, format!("/sessions/{id}{expected}")));
+        }
+    }
 }

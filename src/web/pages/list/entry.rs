@@ -9,7 +9,7 @@ use crate::investigation::readable::format;
 use crate::investigation::readable::text::{first_sentence, short_id};
 use crate::investigation::timeline::EventType;
 use crate::reports::SessionEntry;
-use crate::web::pages::words::{NO_TITLE, brief, plain, severity, status, time, title};
+use crate::web::pages::words::{NO_TITLE, brief, plain, sentence, severity, status, time, title};
 
 /// Characters of a cause or an error.
 const LINE: usize = 320;
@@ -54,11 +54,11 @@ fn line(entry: &SessionEntry) -> Markup {
     let error = entry.error.as_deref().filter(|_| entry.cause.is_none());
     match (&entry.cause, error, entry.line.status) {
         (_, _, RunStatus::Running) => html! { span.li { span.now { (now(entry)) } } },
-        (Some(cause), _, _) => html! { span.li { (brief(&without_citations(cause), LINE)) } },
+        (Some(cause), _, _) => html! { span.li { (sentence(&brief(&without_citations(cause), LINE))) } },
         (None, Some(error), RunStatus::Failed | RunStatus::TimedOut) => {
-            html! { span.li { span.err { (brief(error, LINE)) } } }
+            html! { span.li { span.err { (sentence(&brief(error, LINE))) } } }
         }
-        (None, Some(error), _) => html! { span.li.none { (brief(error, LINE)) } },
+        (None, Some(error), _) => html! { span.li.none { (sentence(&brief(error, LINE))) } },
         (None, None, RunStatus::Completed) if entry.line.parent_id.is_some() => html! { span.li.none { "Answered." } },
         (None, None, _) => match entry.line.stop_reason {
             Some(reason) => html! { span.li.none { "No cause: " (plain(reason.as_str())) } },

@@ -145,17 +145,36 @@ fn all_of(query: &Query) -> String {
 }
 
 fn empty(query: &Query) -> Markup {
-    let has_filter = !query.q.is_empty() || !query.status.is_empty();
+    let has_words = !query.q.is_empty();
+    let shown = PERIODS.iter().position(|(value, _)| *value == query.since);
+    let of = match PERIODS.iter().find(|(value, _)| *value == query.since) {
+        Some(("", _)) => String::new(),
+        Some((_, name)) => format!(" of the {name}"),
+        None => " of this period".to_owned(),
+    };
+    let longer: Vec<_> =
+        PERIODS.iter().skip(shown.map_or(0, |at| at + 1)).filter(|(value, _)| *value != "30d").collect();
+    let verb = if has_words { "Search" } else { "Show" };
     html! {
         div.empty {
-            @if has_filter {
-                p { "No session matches." }
-                p { a href="/" { "Show all of the last 24 hours" } }
+            @if has_words {
+                p { b { "“" (brief(&query.q, 100)) "”" } " is in no alert and no analysis" (of) "." }
+            } @else if !query.status.is_empty() {
+                p { "No session" (of) " has this status." }
             } @else {
-                p { "No session in this period. Publish an alert:" }
+                p { "No session" (of) ". Publish an alert:" }
                 p { code { "echo 'disk full on db-3' | tarsy submit -" } }
-                @if !query.since.is_empty() { p { a href="/?since=" { "Show all times" } } }
             }
+            @if !longer.is_empty() {
+                p { (verb) " "
+                    @for (index, (value, name)) in longer.iter().enumerate() {
+                        @if index > 0 { " or " } @if name.starts_with("last") { "the " }
+                        a href=(query.link(&[("since", value)])) { (name) }
+                    }
+                }
+            }
+            @if !query.status.is_empty() { p { a href=(query.link(&[("status", "")])) { (verb) " every status" } } }
+            @if has_words { p.muted { "An id is found by six or more characters of its beginning or its end." } }
         }
     }
 }
@@ -206,7 +225,8 @@ impl Query {
         let mut parameters = url::form_urlencoded::Serializer::new(String::new());
         // An empty period differs from none.
         let kept = own.iter().filter(|(name, value)| !is_other(name) && (!value.is_empty() || *name == "since"));
-        kept.chain(other.iter().filter(|(_, value)| !value.is_empty())).for_each(|(name, value)| {
+        let other = other.iter().filter(|(name, value)| !value.is_empty() || *name == "since");
+        kept.chain(other).for_each(|(name, value)| {
             parameters.append_pair(name, value);
         });
         format!("/?{}", parameters.finish())

@@ -5,16 +5,16 @@ use maud::{Markup, html};
 use super::{Session, elsewhere, last_event};
 use crate::investigation::chain::RunStatus;
 use crate::investigation::timeline::rows::footnotes;
-use crate::reports::SessionReport;
-use crate::web::markdown;
-use crate::web::pages::words::{address, brief, plain, whole};
+use crate::reports::{AlertReport, SessionReport};
+use crate::web::markdown::{self, Cites};
+use crate::web::pages::words::{address, brief, plain, sentence, whole};
 
 pub(super) fn section(page: &Session<'_>) -> Markup {
     let report = page.report;
     html! {
         section.answer #answer aria-label="Answer" {
             @match &report.session {
-                Some(session) if session.final_analysis.is_some() => (found(session)),
+                Some(session) if session.final_analysis.is_some() => (found(session, report)),
                 Some(session) if session.status == RunStatus::Running => (not_yet(session)),
                 Some(session) => (nothing(page, session)),
                 None => (elsewhere::answer(report)),
@@ -25,8 +25,9 @@ pub(super) fn section(page: &Session<'_>) -> Markup {
 }
 
 /// The parts of a summary, or the beginning of an analysis that has none.
-fn found(session: &SessionReport) -> Markup {
+fn found(session: &SessionReport, report: &AlertReport) -> Markup {
     let last = last_event(Some(session));
+    let cites = report.parent_id.map_or_else(|| Cites::of_page(last), Cites::of_investigation);
     let analysis = session.final_analysis.as_deref().unwrap_or_default();
     let summary = session.executive_summary.as_deref().unwrap_or_default();
     let parts: Vec<_> = summary.lines().filter_map(|line| line.split_once(": ")).collect();
@@ -34,14 +35,14 @@ fn found(session: &SessionReport) -> Markup {
     html! {
         @for (label, text) in &parts {
             @match *label {
-                "Cause" => { div.part.cause { h2 { "Cause" } p { (markdown::line(text, last)) } } }
+                "Cause" => { div.part.cause { h2 { "Cause" } p { (markdown::line(&sentence(text), last)) } } }
                 "Do next" => { div.part.next { h2 { "Do next" } div { (next(text, last)) } } }
                 _ => { div.part.ev { h2 { (brief(label, 60)) } p { (markdown::line(text, last)) } } }
             }
         }
         details.more open[parts.is_empty()] {
             summary { "Whole analysis " span { (words) " words" } }
-            div.md { (with_sources(analysis, session, last)) }
+            div.md { (with_sources(analysis, session, cites)) }
         }
         @if session.late_updates() > 0 {
             p.late { (session.late_updates()) " changes of the alert came too late for this analysis." }
@@ -50,11 +51,11 @@ fn found(session: &SessionReport) -> Markup {
 }
 
 /// An analysis with the pages that it cites below it.
-fn with_sources(analysis: &str, session: &SessionReport, last: u32) -> Markup {
+fn with_sources(analysis: &str, session: &SessionReport, cites: Cites) -> Markup {
     let notes = footnotes(analysis, Some(&session.citations));
     let sources: Vec<_> = notes.sources().collect();
     html! {
-        (markdown::html(&notes.text, last))
+        (markdown::cited_html(&notes.text, cites))
         @if !sources.is_empty() {
             h3 { "Sources" }
             ul.sources {
@@ -80,7 +81,7 @@ fn next(text: &str, last: u32) -> Markup {
             button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" }
         }
         @if !shown.is_ascii() { p.warn { "This command has characters that are not ASCII: check it before you run it." } }
-        @if !rest.is_empty() { p { (markdown::line(rest, last)) } }
+        @if !rest.is_empty() { p { (markdown::line(&sentence(rest), last)) } }
     }
 }
 
@@ -130,7 +131,7 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
             h2 { (if session.status == RunStatus::Cancelled { "Cancelled" } else { "No answer" }) }
             div {
                 @match &session.error {
-                    Some(error) => p { (whole(error)) },
+                    Some(error) => p { (sentence(&whole(error))) },
                     None => p { (session.stop_reason.map_or_else(|| plain(session.status.as_str()), |reason| plain(reason.as_str()))) },
                 }
             }
@@ -152,7 +153,7 @@ fn tools(page: &Session<'_>) -> Markup {
         p.tools {
             a href={ "/sessions/" (id) "/report.md" } { "Report (Markdown)" }
             button.act type="button" data-print="" { "Print" }
-            a href={ "/api/v1/sessions/" (id) } { "JSON" }
+            a href={ "/api/v1/sessions/" (id) } download={ "tarsy-" (id.short()) ".json" } { "JSON" }
             span.cli { code { "tarsy watch " (id.short()) } }
         }
     }

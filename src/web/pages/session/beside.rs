@@ -152,6 +152,9 @@ fn delivery(report: &AlertReport) -> Markup {
             dl {
                 div { dt { "came on" } dd { (brief(&report.subject, 120)) } }
                 div { dt { "delivered" } dd { (times) (once) } }
+                @if let Some(session) = &report.session {
+                    div { dt { "owners" } dd { (session.previous_workers.len() + 1) } }
+                }
                 @if let Some(fingerprint) = &report.fingerprint {
                     div { dt { "fingerprint" } dd { (brief(fingerprint, 160)) } }
                 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::reports::{AlertReport, DispositionKind};
-use crate::web::pages::words::{other_status, plain, whole};
+use crate::web::pages::words::{other_status, plain, queued, whole};
 
 /// Whether a session may still begin.
 pub(super) fn is_waiting(report: &AlertReport) -> bool {
@@ -15,9 +15,7 @@ pub(super) fn status(report: &AlertReport) -> Markup {
         DispositionKind::Joined => other_status("joined"),
         DispositionKind::Dead => html! { span.st.failed { i aria-hidden="true" { "✕" } "dead letter" } },
         DispositionKind::Ended => other_status("not investigated"),
-        DispositionKind::Undecided | DispositionKind::Opened => {
-            html! { span.st.running { i aria-hidden="true" { "\u{a0}" } "in the queue" } }
-        }
+        DispositionKind::Undecided | DispositionKind::Opened => queued(),
     }
 }
 
@@ -62,7 +60,7 @@ pub(super) fn answer(report: &AlertReport) -> Markup {
             }
         },
         DispositionKind::Undecided | DispositionKind::Opened => html! {
-            div.wait { p { "In the queue: a worker has seen this alert, and no step has been committed yet." } }
+            div.wait { p { "In the queue: a worker has seen this alert, and no step has been committed yet. This page goes on by itself." } }
         },
     }
 }

@@ -54,13 +54,29 @@ fn measures(session: &SessionReport, page: &Session<'_>) -> Markup {
         span { (moment(session.created_at)) }
         @if is_running { span { "deadline " (moment(session.deadline_at)) } }
         @if is_running && session.cancel_requested_at.is_some() { span.warn { "cancelling" } }
-        span { "worker " (brief(&session.worker, 80)) @if session.epoch > 1 { " " span.re title="taken over" { "↻" } } }
+        (workers(session))
         span { (format::count(iterations, "iteration")) ", " (format::count(calls, "call")) }
         @let tokens = tokens(session);
         @if tokens.input > 0 { span { (format::tokens(tokens.input)) " in, " (format::tokens(tokens.output)) " out" } }
         @if is_running && page.viewer.may_cancel {
             a.danger href={ "/sessions/" (page.report.alert_id) "/cancel" } { "Cancel" }
         }
+    }
+}
+
+/// Owners of which the head names as many, the newest.
+const MAX_OWNERS: usize = 4;
+
+/// `worker w1 ↻ w2`: each takeover has its sign.
+fn workers(session: &SessionReport) -> Markup {
+    let before = &session.previous_workers;
+    let hidden = before.len().saturating_sub(MAX_OWNERS - 1);
+    let taken_over =
+        html! { " " span.re title="taken over by" aria-hidden="true" { "↻" } span.vh { "taken over by" } " " };
+    html! {
+        span { "worker " @if hidden > 0 { "…" (taken_over) }
+            @for worker in before.iter().skip(hidden) { (brief(worker, 80)) (taken_over) }
+            (brief(&session.worker, 80)) }
     }
 }
 

@@ -164,7 +164,9 @@ fn gaps(events: &[TimelineEvent], start: DateTime<Utc>) -> Vec<Gap> {
             return None;
         }
         let name = |key: &str| brief(text(key).unwrap_or("a worker"), 24);
-        let label = format!("{} lost its lease, {} takes over", name("previous_worker"), name("worker"));
+        // Without the database no worker can renew its lease.
+        let verb = if text("reason") == Some("lease_expired") { "died" } else { "lost its lease" };
+        let label = format!("{} {verb}, {} takes over", name("previous_worker"), name("worker"));
         let (from, to) = (format::millis(start, before.created_at), format::millis(start, resumed.created_at));
         Some(Gap { from, to: to.max(from), label })
     };

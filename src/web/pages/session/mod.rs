@@ -8,6 +8,9 @@ mod thread;
 mod beside;
 mod lanes;
 mod timeline;
+mod waiting;
+
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
@@ -21,6 +24,7 @@ use crate::reports::{AlertReport, SessionReport};
 use crate::web::pages::words::NO_TITLE;
 
 pub(in crate::web) use timeline::{range, timeline};
+pub(in crate::web) use waiting::{Waiting, waiting};
 
 /// What the page of a session shows.
 #[derive(Clone, Copy, Debug)]
@@ -34,16 +38,24 @@ pub(in crate::web) struct Session<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::web) struct Events<'a> {
     pub(in crate::web) events: &'a [TimelineEvent],
+    /// The numbers of those whose contents are cut.
+    pub(in crate::web) cut: &'a BTreeSet<u32>,
     pub(in crate::web) view: View,
-    /// Only events from the one number to the other.
+    /// `None`: all of them.
+    pub(in crate::web) span: Option<Span>,
+}
+
+/// From the one number to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::web) struct Span {
     pub(in crate::web) from: u32,
     pub(in crate::web) to: u32,
 }
 
-impl<'a> Events<'a> {
-    /// All of them in their steps.
-    pub(in crate::web) fn all(events: &'a [TimelineEvent]) -> Self {
-        Self { events, view: View::Steps, from: 1, to: u32::MAX }
+impl Events<'_> {
+    /// Whether all events are there, in their steps.
+    fn is_whole(&self) -> bool {
+        self.view == View::Steps && self.span.is_none()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::Session;
+use super::{Session, last_event};
 use crate::investigation::chain::RunStatus;
 use crate::reports::QuestionReport;
-use crate::web::markdown;
+use crate::web::markdown::{self, Cites};
 use crate::web::pages::words::{plain, whole};
 
 /// The longest question, in characters, that the form takes.
@@ -20,13 +20,14 @@ pub(super) fn section(page: &Session<'_>) -> Markup {
             @if !report.questions.is_empty() || may_ask {
                 h2 #h-q { "Questions " span.cnt { (report.questions.len()) } }
             }
-            @for question in &report.questions { (one(question)) }
+            @for question in &report.questions { (one(question, last_event(report.session.as_ref()))) }
             @if may_ask { (ask(page)) }
         }
     }
 }
 
-fn one(question: &QuestionReport) -> Markup {
+/// `last_event` is the last number of the investigation, whose events an answer cites.
+fn one(question: &QuestionReport, last_event: u32) -> Markup {
     html! {
         article.qa {
             p.ask {
@@ -34,8 +35,7 @@ fn one(question: &QuestionReport) -> Markup {
                 (whole(question.question.as_deref().unwrap_or("(no text)")))
             }
             @match (&question.answer, question.status) {
-                // Its numbers are those of the question's own timeline.
-                (Some(answer), _) => div.md { (markdown::html(answer, 0)) },
+                (Some(answer), _) => div.md { (markdown::cited_html(answer, Cites::of_answer(last_event))) },
                 (None, RunStatus::Running) => p.muted { "An agent works on it." },
                 (None, status) => p.err { "No answer: " (question.error.as_deref().map_or_else(|| plain(status.as_str()), whole)) },
             }

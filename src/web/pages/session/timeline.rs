@@ -1,40 +1,82 @@
 //! The timeline of a session: views, lanes, rows.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use super::lanes::lanes;
-use super::{Events, Session};
+use super::{Events, Session, Span, last_event};
 use crate::investigation::readable::text::short_id;
 use crate::web::pages::steps::{self, Agents, Context, Part, Step, View, cited_events};
 
+/// A longer list of rows is drawn as far as it is in the window.
+const MANY_ROWS: usize = 400;
+
 /// The section below the answer.
 pub(in crate::web) fn timeline(page: &Session<'_>, events: &Events<'_>) -> Markup {
-    let cited = cited_events(page.report.session.as_ref());
-    let shown = steps::steps(events.events, &cited, events.view);
-    let context = Context::new(page.report.alert_id, events.events);
-    let is_whole = events.view == View::Steps && events.from <= 1 && events.to == u32::MAX;
-    let is_long = shown.len() > 400;
-    let rows = if is_whole { folded_rows(&shown, &context) } else { range_rows(&shown, events, &context) };
+    let cited = cited_events(page.report);
+    let shown = steps_of(events, &cited);
+    let context = context(page, events);
     let errors = shown.iter().filter(|step| step.is_error()).count();
+    let errors = Some(errors).filter(|_| events.is_whole());
+    let last = events.events.last().map_or(0, |event| event.session_seq);
     html! {
         section.tl #timeline aria-labelledby="h-t" {
             div.tlh {
-                h2 #h-t { "Timeline " span.cnt #count { (events.events.len()) } }
-                (views(page, events.view, cited.len(), if events.view == View::Steps { Some(errors) } else { None }))
+                h2 #h-t { "Timeline " span.cnt #count { (last.max(last_event(page.report.session.as_ref()))) } }
+                (views(page, events.view, cited.len(), errors))
             }
-            (lanes(events.events, &cited, page.now))
-            @if !is_whole { p.note { (range_note(page, events, &shown)) } }
+            @if events.span.is_none() { (lanes(events.events, &cited, page.now)) }
+            @if !events.is_whole() { p.note { (range_note(page, events, &shown)) } }
             // Screen readers hear a step when it is over.
             div role="log" aria-label="Steps" aria-live=(if page.is_open() { "polite" } else { "off" }) {
-                ol class={ "rows" @if context.agents == Agents::Several { " multi" } @if is_long { " long" } }
-                    #rows data-last=(context.last_event) {
-                    (rows)
+                ol class={ "rows" @if context.agents == Agents::Several { " multi" } @if shown.len() > MANY_ROWS { " long" } }
+                    #rows data-last=(last) {
+                    (rows(&shown, events, &context))
                 }
             }
             @if events.events.is_empty() { p.muted { "No event yet." } }
-            p.new hidden { a href="#rows" { "New rows" } }
+            (further(page, events, last))
+            p.new hidden { a href="#timeline" {} }
         }
     }
+}
+
+/// The events that one page has no room for.
+fn further(page: &Session<'_>, events: &Events<'_>, last: u32) -> Markup {
+    let all = last_event(page.report.session.as_ref());
+    let is_cut = events.span.is_none() && !page.is_open() && last < all;
+    html! {
+        @if is_cut {
+            p.note { "This page has the events up to " (last) ". "
+                a href={ "/sessions/" (page.report.alert_id) "?from=" (last + 1) } { "Show those after it" } }
+        }
+    }
+}
+
+fn context(page: &Session<'_>, events: &Events<'_>) -> Context {
+    let context = Context::new(page.report.alert_id, events.events);
+    let session = page.report.session.as_ref();
+    let agents = session.into_iter().flat_map(|session| &session.stages).flat_map(|stage| &stage.executions);
+    let agents: BTreeSet<&str> = agents.map(|execution| execution.agent.as_str()).collect();
+    // A range may have events of one agent alone.
+    let has_several = events.span.is_some() && agents.len() > 1;
+    Context {
+        parent: page.report.parent_id,
+        view: events.view,
+        agents: if has_several { Agents::Several } else { context.agents },
+        last_event: context.last_event.max(last_event(session)),
+        ..context
+    }
+}
+
+/// The steps that are shown.
+fn steps_of<'e>(events: &Events<'e>, cited: &BTreeSet<u32>) -> Vec<Step<'e>> {
+    let mut shown = steps::steps(events.events, cited, events.view);
+    if let Some(Span { from, to }) = events.span {
+        shown.retain(|step| step.event.session_seq >= from && step.first() <= to);
+    }
+    shown
 }
 
 fn views(page: &Session<'_>, current: View, cited: usize, errors: Option<usize>) -> Markup {
@@ -59,6 +101,7 @@ fn views(page: &Session<'_>, current: View, cited: usize, errors: Option<usize>)
 
 fn range_note(page: &Session<'_>, events: &Events<'_>, shown: &[Step<'_>]) -> Markup {
     let id = page.report.alert_id;
+    let last = last_event(page.report.session.as_ref());
     html! {
         @match events.view {
             View::Cited if shown.is_empty() => "No result is cited. ",
@@ -68,18 +111,14 @@ fn range_note(page: &Session<'_>, events: &Events<'_>, shown: &[Step<'_>]) -> Ma
             View::All => "Every event by itself. ",
             View::Steps => {},
         }
-        @if events.from > 1 || events.to < u32::MAX { "Events " (events.from) " to " (events.to.min(last(events))) " of " (short_id(&id.to_string())) ". " }
+        @if let Some(Span { from, to }) = events.span { "Events " (from) " to " (to.min(last)) " of " (short_id(&id.to_string())) ". " }
         a href={ "/sessions/" (id) "#timeline" } { "Show all steps" }
     }
 }
 
-fn last(events: &Events<'_>) -> u32 {
-    events.events.last().map_or(0, |event| event.session_seq)
-}
-
-fn folded_rows(shown: &[Step<'_>], context: &Context) -> Markup {
+fn rows(shown: &[Step<'_>], events: &Events<'_>, context: &Context) -> Markup {
     html! {
-        @for part in steps::fold(shown) {
+        @for part in steps::fold(shown, events.cut) {
             @match part {
                 Part::Step(step, bodies) => (steps::step(step, &Context { bodies, ..*context })),
                 Part::Folded(range) => (steps::folded(&range, context)),
@@ -88,17 +127,10 @@ fn folded_rows(shown: &[Step<'_>], context: &Context) -> Markup {
     }
 }
 
-fn range_rows(shown: &[Step<'_>], events: &Events<'_>, context: &Context) -> Markup {
-    let is_in = |step: &&Step<'_>| step.event.session_seq >= events.from && step.first() <= events.to;
-    html! { @for step in shown.iter().filter(is_in) { (steps::step(step, context)) } }
-}
-
 /// The rows of a range by themselves, which the script puts into the place of a folded one.
 pub(in crate::web) fn range(page: &Session<'_>, events: &Events<'_>) -> Markup {
-    let cited = cited_events(page.report.session.as_ref());
-    let shown = steps::steps(events.events, &cited, View::Steps);
-    let context = Context::new(page.report.alert_id, events.events);
+    let mut shown = steps_of(events, &cited_events(page.report));
     // A cited step is in the page already.
-    let is_in = |step: &&Step<'_>| !step.is_cited && step.event.session_seq >= events.from && step.first() <= events.to;
-    html! { @for step in shown.iter().filter(is_in) { (steps::step(step, &context)) } }
+    shown.retain(|step| !step.is_cited);
+    rows(&shown, events, &context(page, events))
 }

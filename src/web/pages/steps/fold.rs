@@ -1,6 +1,8 @@
 //! Which steps of a long session are in its page: the first, the newest and every cited one. The others are ranges that
 //! are loaded when they are opened.
 
+use std::collections::BTreeSet;
+
 use super::{Bodies, Step};
 
 /// A session with more steps is long.
@@ -29,10 +31,11 @@ pub(in crate::web) struct Range {
     pub(in crate::web) steps: usize,
 }
 
-/// The parts of a page, in order.
-pub(in crate::web) fn fold<'a, 'e>(steps: &'a [Step<'e>]) -> Vec<Part<'a, 'e>> {
+/// The parts of a page, in order. The events with the numbers `cut` have not all of their content.
+pub(in crate::web) fn fold<'a, 'e>(steps: &'a [Step<'e>], cut: &BTreeSet<u32>) -> Vec<Part<'a, 'e>> {
     let bytes: usize = steps.iter().map(Step::bytes).sum();
-    let bodies = |step: &Step<'_>| if bytes <= MAX_BYTES || step.is_cited { Bodies::InPage } else { Bodies::Linked };
+    let is_whole = |step: &Step<'_>| bytes <= MAX_BYTES && !step.has_any_of(cut);
+    let bodies = |step: &Step<'_>| if step.is_cited || is_whole(step) { Bodies::InPage } else { Bodies::Linked };
     if steps.len() <= MAX_STEPS {
         return steps.iter().map(|step| Part::Step(step, bodies(step))).collect();
     }

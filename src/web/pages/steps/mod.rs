@@ -18,10 +18,11 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::readable::text::Charset;
 use crate::investigation::timeline::rows::{Kind, Row, Rows, Tone};
 use crate::investigation::timeline::{EventType, TimelineEvent};
-use crate::reports::SessionReport;
+use crate::reports::AlertReport;
+use crate::web::markdown::Cites;
 
 pub(in crate::web) use self::fold::{Part, fold};
-pub(in crate::web) use self::opened::whole_event;
+pub(in crate::web) use self::opened::{json, whole_event};
 pub(in crate::web) use self::row::{folded, step};
 
 /// Which steps are shown, and how.
@@ -87,6 +88,11 @@ impl Step<'_> {
         self.row.name_tone == Tone::Bad && !matches!(self.row.kind, Kind::End)
     }
 
+    /// Whether one of these events is part of it.
+    fn has_any_of(&self, numbers: &BTreeSet<u32>) -> bool {
+        numbers.contains(&self.event.session_seq) || numbers.contains(&self.first())
+    }
+
     /// Bytes of its texts.
     fn bytes(&self) -> usize {
         self.event.content.len() + self.call.as_ref().map_or(0, |call| call.event.content.len())
@@ -97,6 +103,9 @@ impl Step<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::web) struct Context {
     pub(in crate::web) session: SessionId,
+    /// The investigation that the session answers a question about: its events are cited.
+    pub(in crate::web) parent: Option<SessionId>,
+    pub(in crate::web) view: View,
     /// `None` where the first event is not known.
     pub(in crate::web) started_at: Option<DateTime<Utc>>,
     pub(in crate::web) agents: Agents,
@@ -124,18 +133,26 @@ impl Context {
     /// The context of a page with all of these events.
     pub(in crate::web) fn new(session: SessionId, events: &[TimelineEvent]) -> Self {
         let agents: BTreeSet<&str> = events.iter().filter_map(|event| event.agent.as_deref()).collect();
+        let parent = events.first().and_then(|first| first.metadata.get("parent_id")?.as_str());
         Self {
             session,
+            parent: parent.and_then(SessionId::parse),
+            view: View::Steps,
             started_at: events.first().map(|event| event.created_at),
             agents: if agents.len() > 1 { Agents::Several } else { Agents::One },
             last_event: events.last().map_or(0, |event| event.session_seq),
             bodies: Bodies::InPage,
         }
     }
+
+    fn cites(&self) -> Cites {
+        self.parent.map_or_else(|| Cites::of_page(self.last_event), Cites::of_investigation)
+    }
 }
 
-/// The numbers that the analysis cites.
-pub(in crate::web) fn cited_events(session: Option<&SessionReport>) -> BTreeSet<u32> {
+/// The numbers that the analysis cites. An answer to a question cites events of its investigation, and none of its own.
+pub(in crate::web) fn cited_events(report: &AlertReport) -> BTreeSet<u32> {
+    let session = report.session.as_ref().filter(|_| report.parent_id.is_none());
     let texts = session.into_iter().flat_map(|session| [&session.executive_summary, &session.final_analysis]);
     texts.flatten().flat_map(|text| cited(text)).collect()
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::{Context, Step, chart};
+use crate::investigation::ids::SessionId;
 use crate::investigation::readable::text::{Charset, clean};
 use crate::investigation::readable::{format, results};
 use crate::investigation::timeline::rows::{Body, Footnotes, Row};
@@ -30,9 +31,9 @@ pub(super) fn has_more(step: &Step<'_>) -> bool {
 /// The texts of a step; each has the number of its event as its id.
 pub(super) fn body(step: &Step<'_>, context: &Context) -> Markup {
     html! {
-        (event(step.event, &step.row, context, Length::Bounded))
+        (event(step.event, &step.row, context, if step.is_cited { Length::Whole } else { Length::Bounded }))
         @if let Some(call) = &step.call { (event(call.event, &call.row, context, Length::Bounded)) }
-        (actions(step.event, context))
+        (actions(step, context))
     }
 }
 
@@ -48,6 +49,17 @@ pub(super) fn linked(step: &Step<'_>, context: &Context) -> Markup {
             div.lazy id=(number) data-load={ "/sessions/" (context.session) "/events/" (number) "?part=1" } {}
         }
     }
+}
+
+/// Whether the answer of the page is the text of this step; of several agents it is that of the synthesis.
+fn is_answer(step: &Step<'_>) -> bool {
+    step.event.event_type == EventType::FinalAnalysis && step.row.name == "final analysis"
+}
+
+/// A link to an event as a file.
+pub(in crate::web) fn json(session: SessionId, number: u32) -> Markup {
+    let name = format!("tarsy-{}-{number}.json", session.short());
+    html! { a href={ "/api/v1/sessions/" (session) "/events/" (number) } download=(name) { "JSON" } }
 }
 
 /// One event by itself, whole.
@@ -115,7 +127,7 @@ fn preformatted(text: &str, event: &TimelineEvent, context: &Context, length: Le
     let shown = bounded(text, length);
     html! {
         pre tabindex="0" { (clean(shown.trim_end(), Charset::Unicode)) }
-        @if shown.len() < text.len() || event.truncated && length == Length::Bounded {
+        @if shown.len() < text.len() || event.truncated {
             p { a href={ "/sessions/" (context.session) "/events/" (event.session_seq) } { "All of event " (event.session_seq) } }
         }
     }
@@ -130,7 +142,7 @@ fn bounded(text: &str, length: Length) -> &str {
 
 fn prose(prose: &Footnotes, context: &Context) -> Markup {
     html! {
-        div.md { (markdown::html(&prose.text, context.last_event)) }
+        div.md { (markdown::cited_html(&prose.text, context.cites())) }
         @let sources: Vec<_> = prose.sources().collect();
         @if !sources.is_empty() {
             ul.sources {
@@ -146,14 +158,16 @@ fn sources(row: &Row) -> Markup {
     html! { ul.sources { @for source in row.sources.iter().chain(&row.unread) { li { (brief(source, 600)) } } } }
 }
 
-fn actions(event: &TimelineEvent, context: &Context) -> Markup {
-    let number = event.session_seq;
+fn actions(step: &Step<'_>, context: &Context) -> Markup {
+    let number = step.event.session_seq;
     html! {
         p.acts {
+            @if step.is_cited { a href="#answer" { "cited in the answer" } }
+            @if is_answer(step) { a href="#answer" { "at the top of this page" } }
             a href={ "#" (number) } { "#" (number) }
             button.act type="button" data-copy-link=(number) { "Copy link" }
             button.act type="button" data-copy-text=(number) { "Copy text" }
-            a href={ "/api/v1/sessions/" (context.session) "/events/" (number) } { "JSON" }
+            (json(context.session, number))
         }
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::fold::Range;
 use super::opened;
-use super::{Agents, Bodies, Context, Step};
+use super::{Agents, Bodies, Context, Step, View};
 use crate::investigation::readable::text::{Charset, clean, first_sentence};
 use crate::investigation::readable::{format, results};
 use crate::investigation::timeline::EventType;
@@ -72,13 +72,20 @@ fn line(step: &Step<'_>, context: &Context) -> Markup {
     let took = step.row.took_ms.map(format::took).unwrap_or_default();
     html! {
         (time(at, &format::since_start(format::millis(context.started_at.unwrap_or(at), at))))
-        i.ic aria-hidden="true" { (kind.glyph(Charset::Unicode)) }
+        i.ic aria-hidden="true" { (sign(step, kind)) }
         @if context.agents == Agents::Several { span.ag { (brief(step.event.agent.as_deref().unwrap_or_default(), 40)) } }
         b.w { (brief(name(step), 120)) }
         span.d { (detail(step)) }
         span.mk { @if step.is_cited { span.by { "cited" } } @for mark in marks(step) { (self::mark(&mark)) } }
         span.tk { (took) }
         @if step.call.is_some() { (preview(&step.row, &step.event.content)) }
+    }
+}
+
+fn sign(step: &Step<'_>, kind: Kind) -> &'static str {
+    match step.event.event_type.as_str() {
+        "stage_started" | "stage_completed" => "▸",
+        _ => kind.glyph(Charset::Unicode),
     }
 }
 
@@ -149,6 +156,7 @@ fn preview(row: &Row, content: &str) -> Markup {
 /// A range of steps that is not in the page.
 pub(in crate::web) fn folded(range: &Range, context: &Context) -> Markup {
     let Range { from, to, calls, steps } = range;
+    let view = if context.view == View::Steps { String::new() } else { format!("view={}&", context.view.word()) };
     html! {
         li.r.run id={ "f" (from) } data-from=(from) data-to=(to) {
             div.s {
@@ -157,7 +165,7 @@ pub(in crate::web) fn folded(range: &Range, context: &Context) -> Markup {
                 b.w { "#" (from) "–" (to) }
                 span.d {
                     (format::count(*steps, "step")) ", " (format::count(*calls, "call")) " "
-                    a.open href={ "/sessions/" (context.session) "?from=" (from) "&to=" (to) } { "Show them" }
+                    a.open href={ "/sessions/" (context.session) "?" (view) "from=" (from) "&to=" (to) } { "Show them" }
                 }
                 span.mk {} span.tk {}
             }

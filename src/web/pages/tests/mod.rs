@@ -5,8 +5,11 @@ mod screens;
 mod hostile;
 mod sizes;
 
+use std::collections::BTreeSet;
+
 use super::session::{Events, Session, session, timeline};
 use super::shell::{Frame, Place, page, split};
+use super::steps::View;
 use super::viewer::Viewer;
 use crate::investigation::timeline::TimelineEvent;
 use crate::reports::AlertReport;
@@ -32,6 +35,7 @@ fn shown_to(report: &AlertReport, events: &[TimelineEvent], viewer: &Viewer) -> 
     let of = Session { report, viewer, now: at(7) };
     let whole = page(&Frame::plain(of.title(), Place::Session), viewer, &session(&of)).into_string();
     let halves = split(&whole).unwrap();
-    let rows = timeline(&of, &Events::all(events)).into_string();
+    let events = Events { events, cut: &BTreeSet::new(), view: View::Steps, span: None };
+    let rows = timeline(&of, &events).into_string();
     Shown { first: halves.first.to_owned(), second: rows + halves.rest }
 }

@@ -101,9 +101,17 @@ fn alike_sessions_are_one_row_and_running_ones_come_first() {
 fn an_empty_list_says_what_to_do() {
     let system = System::default();
     let none = texts(&listed(&[], &Query { since: "24h".to_owned(), ..Query::default() }, &system));
-    assert!(none.contains("tarsy submit") && none.contains("Show all times"), "{none}");
-    let filtered = texts(&listed(&[], &Query { q: "oom".to_owned(), ..Query::default() }, &system));
-    assert!(filtered.contains("No session matches."), "{filtered}");
+    assert!(none.contains("tarsy submit") && none.contains("Show the last 7 days or all times"), "{none}");
+    let words = Query { q: "payments ledger".to_owned(), since: "24h".to_owned(), ..Query::default() };
+    let filtered = listed(&[], &words, &system);
+    let said = texts(&filtered);
+    assert!(said.contains("is in no alert and no analysis of the last 24 hours"), "{said}");
+    assert!(said.contains("An id is found by six or more characters"), "{said}");
+    for wider in ["/?q=payments+ledger&amp;since=7d", "/?q=payments+ledger&amp;since="] {
+        assert!(filtered.contains(&format!("href=\"{wider}\"")), "{wider}: {filtered}");
+    }
+    let everywhere = listed(&[], &Query { since: String::new(), ..words }, &system);
+    assert!(!everywhere.contains("since=7d"), "a wider search than all times: {everywhere}");
 }
 
 #[test]
