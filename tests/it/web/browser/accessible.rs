@@ -59,6 +59,7 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
         ("one event", format!("/sessions/{session}/events/6")),
         ("cancel", path_of("running") + "/cancel"),
         ("keys", "/keys".to_owned()),
+        ("unseen", format!("/sessions/{}", uuid::Uuid::now_v7())),
         ("fault", "/nothing".to_owned()),
     ] {
         pages.push((name, format!("{base}{path}")));
@@ -78,11 +79,21 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
     );
 }
 
-/// What is wrong with a page in each width and theme, all of its parts opened.
+/// What is wrong with the page as it is now.
+pub(super) async fn of_state(browser: &mut Browser) -> Vec<String> {
+    let Some(axe) = std::env::var("TARSY_TEST_AXE").ok().filter(|file| !file.is_empty()) else { return Vec::new() };
+    violations_now(browser, &std::fs::read_to_string(axe).unwrap()).await
+}
+
 async fn violations(browser: &mut Browser, axe: &str, url: &str) -> Vec<String> {
-    let mut found = Vec::new();
     browser.looks(390, "light").await;
     browser.open(url).await;
+    violations_now(browser, axe).await
+}
+
+/// What is wrong with the page in each width and theme, all of its parts opened.
+async fn violations_now(browser: &mut Browser, axe: &str) -> Vec<String> {
+    let mut found = Vec::new();
     browser.eval("document.querySelectorAll('details').forEach((details) => { details.open = true; }); 0").await;
     browser.call("Runtime.evaluate", json!({"expression": axe})).await;
     for (width, theme, rules) in

@@ -173,7 +173,7 @@ async fn head_and_answer_are_painted_before_the_timeline_is_read() {
     browser.call("Page.navigate", json!({"url": format!("{base}/sessions/{id}")})).await;
     browser.until("!!document.querySelector('#answer')?.checkVisibility() && performance.getEntriesByName('first-contentful-paint').length > 0").await;
     let words: Value = browser.eval("[document.querySelector('h1').textContent, document.querySelector('#answer .why p').textContent, document.readyState]").await;
-    assert_eq!(words, json!(["LedgerDriftDetected payments/ledger", "no answer", "loading"]));
+    assert_eq!(words, json!(["LedgerDriftDetected payments/ledger", "No answer", "loading"]));
     assert_eq!(browser.eval("document.querySelector('#timeline')").await, Value::Null);
     locked.batch_execute("ROLLBACK").unwrap();
     drop(locked);

@@ -22,7 +22,7 @@ const RECORD: &str = "addEventListener('DOMContentLoaded', () => {
   new MutationObserver((all) => all.forEach((one) => one.addedNodes.forEach(take))).observe(live, { childList: true });
 });";
 /// What the rows say, from their elements; a live row is not marked as cited.
-const ROWS: &str = "((list) => [...list.children].map((row) => [row.id, row.dataset.n, ...['.n', 'time', '.w', '.d', '.x', '.tk', '.b']\
+const ROWS: &str = "((list) => [...list.children].map((row) => [row.id, row.dataset.n, ...['.n', 'time', '.w', '.d', '.x', '.tk', '.io', '.io ~ .io']\
                     .map((part) => row.querySelector(part)?.textContent)]))";
 const IS_LOST: &str = "document.querySelector('#banner').textContent.includes('Not connected')";
 const IS_LIVE: &str = "document.querySelector('#net').textContent.trim() === 'live'";

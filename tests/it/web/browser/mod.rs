@@ -4,11 +4,14 @@
 mod driver;
 mod states;
 mod live;
+mod queue;
+mod interrupted;
 mod reading;
 mod hostile;
 mod accessible;
 mod budgets;
 mod pictures;
+mod drills;
 
 use super::Web;
 use crate::support::system::TestSystem;

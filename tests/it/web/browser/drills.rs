@@ -1,0 +1,76 @@
+//! Every built-in drill: the pages say in each row what the terminal says.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tarsy::drill::BUILTIN;
+
+use super::driver::Browser;
+use crate::support::nats::NatsServer;
+use crate::support::postgres::TestDatabase;
+use crate::support::process::Tarsy;
+
+/// Number, name and words of each row, with those in folded ranges.
+const ROWS: &str = "(async () => {
+  const wait = () => new Promise((done) => setTimeout(done, 20));
+  for (let run; (run = document.querySelector('.run .open')); ) {
+    run.click();
+    while (run.isConnected) await wait();
+  }
+  return [...document.querySelectorAll('#rows > .r')].map((row) =>
+    [Number(row.dataset.n), row.querySelector('.w').textContent, row.querySelector('.d').textContent]);
+})()";
+
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The printed lines of each event, by its number.
+fn printed(lines: &str) -> BTreeMap<u64, String> {
+    let mut events: BTreeMap<u64, String> = BTreeMap::new();
+    for line in lines.lines() {
+        let mut words = line.split_whitespace();
+        let (at, number) = (words.next().unwrap_or_default(), words.next().and_then(|word| word.parse().ok()));
+        let number = number.filter(|_| at.starts_with('+')).or_else(|| events.keys().next_back().copied());
+        if let Some(number) = number {
+            let text = events.entry(number).or_default();
+            text.push(' ');
+            text.push_str(&plain(line));
+        }
+    }
+    events
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_row_of_every_drill_has_the_words_of_the_terminal() {
+    let Some(mut browser) = Browser::start().await else { return };
+    for drill in BUILTIN {
+        let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
+        let nats_url = nats.url();
+        let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database.url())];
+        let mut run = Tarsy::spawn("drill", &["drill", drill.name, "--json", "--kill"], &env);
+        let (code, lines) = run.finished().await;
+        assert_eq!(code, 0, "{}: {}", drill.name, run.log());
+        let events: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let session = events[0]["session_id"].as_str().unwrap().to_owned();
+        let wide = [&env[..], &[("COLUMNS", "4000"), ("LANG", "C.UTF-8")]].concat();
+        let (_, shown) = Tarsy::spawn("watch", &["watch", "--thinking", &session], &wide).finished().await;
+        let shown = printed(&shown);
+        let mut web = Tarsy::spawn("web", &["web", "--listen", "127.0.0.1:0"], &env);
+        let address = web.ready().await;
+        browser.open(&format!("http://{address}/sessions/{session}?view=all")).await;
+        let rows: Vec<(u64, String, String)> = serde_json::from_value(browser.eval(ROWS).await).unwrap();
+        let numbers: Vec<u64> = rows.iter().map(|(number, ..)| *number).collect();
+        let expected: Vec<u64> = events.iter().filter_map(|event| event["session_seq"].as_u64()).collect();
+        assert_eq!(numbers, expected, "{}", drill.name);
+        for (number, name, said) in &rows {
+            let terminal = &shown[number];
+            // A long text ends in both with dots, in the terminal later. Links to open calls are of the page, and so is the
+            // point between a text and the totals behind it.
+            let said = said.split(". Open calls:").next().unwrap_or_default();
+            for part in said.trim_end_matches('…').split(" · ").chain([name.as_str()]) {
+                assert!(terminal.contains(&plain(part)), "{}: {number}: {part:?} is not in {terminal:?}", drill.name);
+            }
+        }
+    }
+}
