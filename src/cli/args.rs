@@ -11,6 +11,7 @@ mod hidden;
 mod notify;
 mod relevant;
 mod sessions;
+mod sources;
 mod tools;
 pub(crate) mod values;
 mod listeners;
@@ -48,6 +49,7 @@ pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs,
 };
+pub use sources::{SourcesCommand, SourcesInitArgs, SourcesShowArgs, SourcesTestArgs};
 pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
 
 /// Investigates alerts with an LLM agent loop that survives the death of any of its parts
@@ -168,6 +170,9 @@ pub enum Command {
     /// Try a route of notifications
     #[command(subcommand)]
     Notify(NotifyCommand),
+    /// List, show or test the sources of alerts, or begin a new one
+    #[command(subcommand)]
+    Sources(SourcesCommand),
     /// Show how tarsy reads an alert or an answer
     #[command(subcommand)]
     Inspect(InspectCommand),

@@ -53,7 +53,7 @@ pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};
 pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
 pub use sections::web::{Web, WebAllow, WebAuth};
 pub use sections::worker::{Dedupe, Masking, Worker};
-pub use show::{describe, show};
+pub use show::{describe, show, yaml};
 
 /// The commented example that `config example` prints. It has no faults, whichever variables are set.
 pub const EXAMPLE: &str = include_str!("../../examples/tarsy.yaml");

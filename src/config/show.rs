@@ -3,6 +3,8 @@
 use std::error::Error;
 
 use saphyr::{LoadableYamlNode, Yaml, YamlEmitter};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Config;
 
@@ -12,9 +14,14 @@ pub fn show(config: &Config) -> String {
     emit(config).unwrap_or_else(|error| format!("# {error}\n"))
 }
 
-fn emit(config: &Config) -> Result<String, Box<dyn Error>> {
+/// A value as YAML, one key a line.
+pub fn yaml(value: &Value) -> String {
+    emit(value).unwrap_or_else(|error| format!("# {error}\n"))
+}
+
+fn emit(value: &impl Serialize) -> Result<String, Box<dyn Error>> {
     // JSON is YAML and keeps the order of the keys.
-    let json = serde_json::to_string(config)?;
+    let json = serde_json::to_string(value)?;
     let mut out = String::new();
     for document in Yaml::load_from_str(&json)? {
         let mut emitter = YamlEmitter::new(&mut out);

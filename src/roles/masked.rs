@@ -36,7 +36,7 @@ pub fn alert(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result
     // Masked values may change the form of a body and make two of its alerts equal, so the same source reads the same
     // place.
     let hints = Hints { source: Some(written.source.clone()), part: Some(part.index), ..hints.clone() };
-    let shown = intake.normalise(&masked_body(mask, body), &hints);
+    let shown = intake.normalise(&self::body(mask, body), &hints);
     let shown = shown.unwrap_or_else(|_| Alert { text: HIDDEN.to_owned(), ..written.clone() });
     let reports = masked_reports(written.reports, &shown.reports);
     let Alert { fingerprint, members, status, at, .. } = written;
@@ -74,7 +74,8 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
     }
 }
 
-fn masked_body<'a>(mask: &Mask, body: &'a [u8]) -> Cow<'a, [u8]> {
+/// The body without its secrets; one that is not text stays as it is.
+pub fn body<'a>(mask: &Mask, body: &'a [u8]) -> Cow<'a, [u8]> {
     let Ok(text) = std::str::from_utf8(body) else { return Cow::Borrowed(body) };
     let text = text.trim_start_matches('\u{feff}');
     let masked = match serde_json::from_str::<Value>(text) {

@@ -91,7 +91,7 @@ pub struct CompletionsArgs {
 /// The inputs that can be inspected.
 #[derive(Clone, Debug, Subcommand)]
 pub enum InspectCommand {
-    /// Show an alert as the intake normalises it, as JSON
+    /// Show an alert as the intake normalises it, as JSON; several of one body as a list
     Alert(InspectAlertArgs),
     /// Show a model's written answer as the parser reads it, as JSON
     #[command(after_help = REPLY_EXAMPLE)]
@@ -159,6 +159,12 @@ pub struct InspectAlertArgs {
     /// A header of the message, as 'Name: value'; may be given more than once
     #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header)]
     pub headers: Vec<(String, String)>,
+    /// Read it as a body of this source, as on /hooks/<source> [default: the source whose rule fits]
+    #[arg(long, value_name = "NAME")]
+    pub source: Option<String>,
+    /// Also show which pointer of the source gave what
+    #[arg(long)]
+    pub why: bool,
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

@@ -18,7 +18,7 @@ const ALIASES: [(&str, &[&str]); 9] = [
 ];
 
 /// Words that could mean several commands.
-const TIPS: [(&str, &str); 15] = [
+const TIPS: [(&str, &str); 18] = [
     (
         "status",
         "tarsy queue shows what waits and the workers, tarsy sessions show <id> an investigation, tarsy doctor the system",
@@ -36,6 +36,9 @@ const TIPS: [(&str, &str); 15] = [
         "retry",
         "tarsy sessions rerun <id> repeats an investigation, tarsy dead-letters retry <id> an alert that was given up",
     ),
+    ("source", "tarsy sources list shows the sources of alerts, tarsy sources show <name> one of them"),
+    ("hooks", "tarsy sources list shows the sources; tarsy receive takes their alerts at /hooks/<source>"),
+    ("integrations", "tarsy sources list shows the systems whose alerts tarsy knows"),
     ("report", "tarsy sessions show <id> --report prints it as Markdown"),
     ("ps", "tarsy queue shows the workers and what waits, tarsy sessions list the investigations"),
     ("info", "tarsy doctor checks the system, tarsy sessions show <id> shows an investigation"),

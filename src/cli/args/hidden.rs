@@ -105,6 +105,7 @@ impl Command {
             | Self::Models(_)
             | Self::Tools(_)
             | Self::Notify(_)
+            | Self::Sources(_)
             | Self::Inspect(_)
             | Self::Completions(_) => None,
         }

@@ -10,7 +10,7 @@ const LLM: &str = "llm_addr";
 const CONFIG: &str = "config";
 
 /// The options that a command does not use. A command that is not listed uses all of them.
-const UNUSED: [(&str, &[&str]); 19] = [
+const UNUSED: [(&str, &[&str]); 20] = [
     ("llm-service", &[NATS, DATABASE, LLM]),
     ("receive", &[DATABASE, LLM]),
     ("web", &[LLM]),
@@ -28,6 +28,7 @@ const UNUSED: [(&str, &[&str]); 19] = [
     ("models", &[NATS, DATABASE]),
     ("tools", &[NATS, DATABASE, LLM]),
     ("notify", &[NATS, DATABASE, LLM]),
+    ("sources", &[NATS, DATABASE, LLM]),
     ("inspect", &[NATS, DATABASE, LLM]),
     ("completions", &[NATS, DATABASE, LLM, CONFIG]),
 ];

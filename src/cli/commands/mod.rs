@@ -18,6 +18,7 @@ mod checks;
 mod models;
 mod tools;
 mod notify;
+mod sources;
 mod inspect;
 mod database;
 mod publish;
@@ -97,6 +98,7 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
         Command::Models(args) => models::run(&global, args).await,
         Command::Tools(args) => tools::run(&global, args).await,
         Command::Notify(command) => notify::run(&global, command).await,
+        Command::Sources(command) => sources::run(&global, command),
         Command::Inspect(command) => inspect::run(&global, command),
         Command::Completions(args) => checks::completions(args),
     };

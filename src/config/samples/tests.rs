@@ -7,7 +7,7 @@ fn intake() -> Intake {
     Intake::new(ConfiguredSources::default().all())
 }
 
-fn builtin() -> PathBuf {
+fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/investigation/sources/builtin")
 }
 
@@ -15,18 +15,25 @@ fn builtin() -> PathBuf {
 fn every_builtin_source_has_no_fault_and_a_place_in_the_list() {
     let faults = BUILTIN.iter().filter_map(|builtin| parse_source(builtin.name, builtin.text).err());
     assert_eq!(faults.map(|faults| faults.to_string()).collect::<Vec<_>>(), Vec::<String>::new());
-    let folders: Vec<String> = folders(&builtin()).unwrap().iter().map(|path| name_of(path)).collect();
+    let folders: Vec<String> = folders(&folder()).unwrap().iter().map(|path| name_of(path)).collect();
     let listed: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();
     let declared: Vec<&String> =
-        folders.iter().filter(|name| builtin().join(name).join("source.yaml").exists()).collect();
+        folders.iter().filter(|name| folder().join(name).join("source.yaml").exists()).collect();
     assert_eq!(listed, declared);
 }
 
 #[test]
 fn every_sample_of_a_builtin_source_gives_its_alert() {
-    let samples = load(&builtin()).unwrap();
+    let samples = load(&folder()).unwrap();
     let faults: Vec<String> = check(&samples, &intake()).iter().map(SampleFault::to_string).collect();
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+    let names = |samples: &[Sample]| -> Vec<String> {
+        samples
+            .iter()
+            .map(|sample| format!("{}/{} {}", sample.source, sample.incident, name_of(&sample.path)))
+            .collect()
+    };
+    assert_eq!(names(&builtin()), names(&samples), "the program has every sample");
     let without: Vec<&str> = BUILTIN
         .iter()
         .map(|builtin| builtin.name)
@@ -38,7 +45,7 @@ fn every_sample_of_a_builtin_source_gives_its_alert() {
 /// Prints the table of all samples: `cargo test --lib the_table_of_all_samples -- --nocapture`.
 #[test]
 fn the_table_of_all_samples_can_be_printed() {
-    for sample in load(&builtin()).unwrap() {
+    for sample in load(&folder()).unwrap() {
         for part in intake().read(&sample.body, &Hints::default()).unwrap() {
             let Part { alert, .. } = part;
             let (severity, status) = (alert.severity.as_str(), alert.status.as_str());

@@ -7,8 +7,8 @@ use super::planner::{AgentRequest, Route, agent_plan, callable, choose, names_of
 use super::stage_agents::{settings, strategy};
 use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
-use crate::investigation::follow_up::{STAGE, Thread, prompts};
 use crate::investigation::alert::policy::OnResolved;
+use crate::investigation::follow_up::{STAGE, Thread, prompts};
 use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
 use crate::investigation::read_result;
 

@@ -123,7 +123,7 @@ fn stable(owner: &str, value: &Value, names: Names) -> Option<Value> {
 }
 
 /// The words of a text, without those that name a state or a severity, and without numbers.
-fn stable_text(text: &str) -> Option<String> {
+pub(super) fn stable_text(text: &str) -> Option<String> {
     if parse_time(text).is_some() {
         return None;
     }
@@ -153,18 +153,22 @@ fn is_id(key: &str) -> bool {
     ["id", "port", "code", "shard", "index", "number", "key"].iter().any(|end| key.ends_with(end))
 }
 
+/// Whether a field is named after a time.
+pub(super) fn is_time_key(key: &str) -> bool {
+    let word = plain(key);
+    TIMES.iter().any(|end| word.ends_with(end)) || key.ends_with("_at") || key.ends_with("At")
+}
+
 /// An `id` counts only in an object that it identifies.
 fn is_volatile(owner: &str, key: &str) -> bool {
     let word = plain(key);
     VOLATILE.contains(&word.as_str())
-        || TIMES.iter().any(|end| word.ends_with(end))
-        || key.ends_with("_at")
-        || key.ends_with("At")
+        || is_time_key(key)
         || matches!(word.as_str(), "id" | "uuid" | "guid") && !OWNERS.contains(&plain(owner).as_str())
 }
 
 /// `Dedup-Key` and `dedup_key` are `dedupkey`.
-fn plain(key: &str) -> String {
+pub(super) fn plain(key: &str) -> String {
     key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

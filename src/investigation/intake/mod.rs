@@ -17,6 +17,7 @@ mod identity;
 mod outline;
 mod clean;
 mod question;
+pub mod guess;
 
 pub use clean::MAX_TEXT_BYTES;
 pub use question::question;

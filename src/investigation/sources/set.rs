@@ -6,6 +6,7 @@ use super::document::Document;
 use super::pointer::Pointer;
 use super::rule::Rule;
 use super::source::Source;
+use crate::investigation::alert::AlertStatus;
 
 /// A source by its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +85,24 @@ impl NamedSource {
         match &self.reader {
             Reader::Declared(source) => Some(source),
             Reader::Alertmanager | Reader::Grafana => None,
+        }
+    }
+
+    /// Each status that its alerts can have.
+    pub fn statuses(&self) -> Vec<AlertStatus> {
+        match &self.reader {
+            Reader::Declared(source) => source.statuses(),
+            Reader::Alertmanager => vec![AlertStatus::Firing, AlertStatus::Resolved, AlertStatus::Ignored],
+            Reader::Grafana => vec![AlertStatus::Firing, AlertStatus::Resolved, AlertStatus::Test],
+        }
+    }
+
+    /// Whether only its name leads to it, because it has no rule.
+    pub fn is_only_named(&self) -> bool {
+        match &self.reader {
+            Reader::Declared(source) => source.recognise.is_empty(),
+            Reader::Alertmanager => self.name != "alertmanager",
+            Reader::Grafana => self.name != "grafana",
         }
     }
 

@@ -55,3 +55,24 @@ impl<T> Default for Words<T> {
         Self { from: None, map: WordTable::default(), default: None }
     }
 }
+
+impl Source {
+    /// Each status that its declaration gives. Where no word of its table ends an alert, the shared words do.
+    pub fn statuses(&self) -> Vec<AlertStatus> {
+        let Words { from, map, default } = &self.status;
+        let mut known: Vec<AlertStatus> = map.values().chain(*default).collect();
+        if default.is_none() {
+            known.push(AlertStatus::Firing);
+        }
+        if from.is_some() && !known.contains(&AlertStatus::Resolved) {
+            known.extend([AlertStatus::Resolved, AlertStatus::Acknowledged]);
+        }
+        if !self.test.is_empty() {
+            known.push(AlertStatus::Test);
+        }
+        if !self.ignore.is_empty() || self.each.is_some() {
+            known.push(AlertStatus::Ignored);
+        }
+        AlertStatus::ALL.into_iter().filter(|status| known.contains(status)).collect()
+    }
+}

@@ -33,6 +33,11 @@ impl<T: Copy> WordTable<T> {
         }
     }
 
+    /// The values of all words.
+    pub fn values(&self) -> impl Iterator<Item = T> + '_ {
+        self.exact.values().copied().chain(self.prefixes.iter().map(|(_, value)| *value))
+    }
+
     /// The value of a word: that of the whole word before that of the longest prefix.
     pub fn get(&self, word: &str) -> Option<T> {
         let word = plain(word);

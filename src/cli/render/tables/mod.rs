@@ -7,3 +7,4 @@ pub mod dead_letters;
 pub mod checks;
 pub mod models;
 pub mod queue;
+pub mod sources;

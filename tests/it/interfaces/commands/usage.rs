@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 36] = [
     &["worker"],
     &["llm-service"],
     &["receive"],
@@ -31,6 +31,11 @@ const COMMANDS: [&[&str]; 31] = [
     &["doctor"],
     &["health"],
     &["tools"],
+    &["sources"],
+    &["sources", "list"],
+    &["sources", "show"],
+    &["sources", "test"],
+    &["sources", "init"],
     &["inspect", "alert"],
     &["inspect", "reply"],
     &["completions"],

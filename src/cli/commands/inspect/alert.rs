@@ -1,0 +1,136 @@
+//! `tarsy inspect alert`: the alerts of a body, and where each field of them came from.
+
+use anyhow::{Context as _, bail};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::bus;
+use crate::cli::args::{GlobalArgs, InspectAlertArgs};
+use crate::cli::commands::output::print;
+use crate::cli::commands::sources::unknown_source;
+use crate::cli::commands::{load_config, submit};
+use crate::cli::exit::Exit;
+use crate::cli::render::json::pretty;
+use crate::engine::ports::Received;
+use crate::investigation::alert::{Alert, AlertStatus};
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::{Hints, Intake, IntakeError};
+use crate::investigation::mask::Mask;
+use crate::investigation::sources::{Note, Traced};
+use crate::roles::masked::{self, MaskedAlert};
+use crate::roles::secrets;
+use crate::roles::worker::intake;
+
+/// A body, and what reads it.
+struct Reading<'r> {
+    mask: &'r Mask,
+    intake: &'r Intake,
+    body: &'r [u8],
+    hints: Hints,
+}
+
+/// Takes the same steps as the intake of a worker.
+pub(super) fn run(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<Exit> {
+    let config = load_config(global)?;
+    let mask = secrets::mask(&config, None)?;
+    let intake = Intake::new(config.sources.all());
+    if let Some(name) = args.source.as_deref().filter(|name| !intake.sources().contains(name)) {
+        bail!("{}", unknown_source(intake.sources(), name));
+    }
+    let body = submit::read(&args.file)?;
+    let hints = intake::hints(&received(&args));
+    let hints = Hints { source: args.source.clone().or(hints.source), ..hints };
+    let reading = Reading { mask: &mask, intake: &intake, body: &body, hints };
+    let alerts = reading.alerts().with_context(|| format!("{} is not an alert", submit::named(&args.file)))?;
+    let mut shown = Vec::new();
+    for (part, alert) in &alerts {
+        let mut fields = fields(alert);
+        if args.why {
+            fields.extend(reading.origins(*part)?);
+        }
+        shown.push(Value::Object(fields));
+    }
+    let shown = match <[Value; 1]>::try_from(shown) {
+        Ok([only]) => only,
+        Err(several) => Value::Array(several),
+    };
+    print(&[pretty(&shown)?])?;
+    Ok(Exit::Done)
+}
+
+/// The message that the arguments describe.
+fn received(args: &InspectAlertArgs) -> Received {
+    let canonical = |name: &str| bus::ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
+    let headers =
+        args.headers.iter().filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
+    Received {
+        alert_id: SessionId(Uuid::nil()),
+        body_sha256: [0; 32],
+        body: None,
+        headers: Value::Object(headers.collect()),
+        subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
+        stream_sequence: 0,
+    }
+}
+
+fn fields(alert: &Alert) -> Map<String, Value> {
+    let shown = json!({
+        "fingerprint": alert.fingerprint,
+        "type": alert.alert_type,
+        "severity": alert.severity.as_str(),
+        "status": alert.status,
+        "title": alert.title,
+        "source": alert.source,
+        "runbook": alert.runbook_url,
+        "text": alert.text,
+    });
+    let mut fields = shown.as_object().cloned().unwrap_or_default();
+    if alert.status == AlertStatus::Ignored {
+        fields.insert("reason".to_owned(), json!(alert.ignored_because));
+    }
+    fields
+}
+
+impl Reading<'_> {
+    /// Every alert of the body with its place; only one if the headers name a place.
+    fn alerts(&self) -> Result<Vec<(Option<u32>, Alert)>, IntakeError> {
+        let read = |hints: &Hints| masked::alert(self.mask, self.intake, self.body, hints);
+        let MaskedAlert { alert, other_parts } = read(&self.hints)?;
+        let mut alerts = vec![(self.hints.part, alert)];
+        for part in other_parts {
+            let hints = Hints { part: Some(part), ..self.hints.clone() };
+            alerts.push((Some(part), read(&hints)?.alert));
+        }
+        Ok(alerts)
+    }
+
+    /// The pointers that gave each field, as `why`, and remarks as `notes`. The masked body is read, so no value of a
+    /// secret field is shown.
+    fn origins(&self, part: Option<u32>) -> Result<Map<String, Value>, IntakeError> {
+        let written = self.intake.part(self.body, &Hints { part, ..self.hints.clone() })?;
+        let hints = Hints { source: Some(written.alert.source), part: Some(written.index), ..self.hints.clone() };
+        let trace = self.intake.part(&masked::body(self.mask, self.body), &hints).map(|part| part.trace);
+        let text = |text: &str| self.mask.apply(text).into_owned();
+        let line = |Traced { field, from, value }: &Traced| json!({"field": field, "from": text(from), "value": (!value.is_empty()).then(|| text(value))});
+        let why: Vec<Value> = trace.unwrap_or_default().iter().map(line).collect();
+        let mut notes: Vec<String> = written.notes.iter().map(|note| text(&remark(note))).collect();
+        if why.is_empty() && written.notes.is_empty() {
+            let is_text = hints.source.as_deref() == Some("text");
+            let reader = if is_text { "plain text has no fields" } else { "code reads the bodies of this source" };
+            notes.push(format!("no pointers: {reader}"));
+        }
+        Ok([("why".to_owned(), json!(why)), ("notes".to_owned(), json!(notes))].into_iter().collect())
+    }
+}
+
+fn remark(note: &Note) -> String {
+    match note {
+        Note::NoKey => "no part of the key is there: the fingerprint is a hash of the body".to_owned(),
+        Note::UnknownStatus(word) => format!("{word:?} is no known status: the alert counts as firing"),
+        Note::UnknownSource(name) => format!("there is no source {name:?}: the rules of all sources were tried"),
+        Note::Unrecognised => {
+            "no source knows this body: it is read by the names of its fields; tarsy sources init writes a source"
+                .to_owned()
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `tarsy sources show`: the YAML of one source. `like` is replaced by what it stands for.
+
+use anyhow::{Context as _, bail};
+use serde_json::{Map, Value, json};
+
+use super::{is_of_user, unknown_source};
+use crate::cli::args::SourcesShowArgs;
+use crate::cli::commands::output::{print, print_json};
+use crate::cli::exit::Exit;
+use crate::config::read::yaml;
+use crate::config::{BUILTIN, Config};
+
+/// The keys of a source in the order in which a body is read.
+const ORDER: [&str; 18] = [
+    "like",
+    "recognise",
+    "ignore",
+    "parse",
+    "each",
+    "capture",
+    "type",
+    "title",
+    "severity",
+    "status",
+    "test",
+    "key",
+    "labels",
+    "links",
+    "runbook",
+    "at",
+    "text",
+    "auth",
+];
+
+pub(super) fn show(config: &Config, args: &SourcesShowArgs) -> anyhow::Result<Exit> {
+    let all = config.sources.all();
+    if !all.contains(&args.name) {
+        bail!("{}", unknown_source(&all, &args.name));
+    }
+    if args.json {
+        print_json(&json!({&args.name: resolved(config, &args.name)?}))?;
+        return Ok(Exit::Done);
+    }
+    let builtin = BUILTIN.iter().find(|builtin| builtin.name == args.name);
+    let text = match builtin.filter(|_| !is_of_user(config, &args.name)) {
+        Some(builtin) => builtin.text.to_owned(),
+        None => declaration(config, &args.name)?,
+    };
+    let mut lines = vec![format!("  {}:", args.name)];
+    lines.extend(text.lines().map(|line| if line.is_empty() { String::new() } else { format!("    {line}") }));
+    print(&lines)?;
+    Ok(Exit::Done)
+}
+
+fn declaration(config: &Config, name: &str) -> anyhow::Result<String> {
+    let fields = resolved(config, name)?;
+    let by_code = match like(config, name).as_deref().unwrap_or(name) {
+        base @ ("alertmanager" | "grafana") => format!("# code reads the bodies of {base}; only auth can be set\n"),
+        _ => String::new(),
+    };
+    if fields.is_empty() {
+        return Ok(format!("{by_code}{{}}"));
+    }
+    Ok(format!("{by_code}{}", crate::config::yaml(&Value::Object(fields))))
+}
+
+/// The keys of the source that this one is like, replaced by its own.
+fn resolved(config: &Config, name: &str) -> anyhow::Result<Map<String, Value>> {
+    let own = written(config, name);
+    let base_name = like(config, name).unwrap_or_else(|| name.to_owned());
+    let base = BUILTIN.iter().find(|builtin| builtin.name == base_name);
+    let mut fields = match base {
+        Some(base) => yaml::to_json(base.text).context("a built-in source")?.as_object().cloned().unwrap_or_default(),
+        None => Map::new(),
+    };
+    if base_name != name {
+        fields.remove("recognise");
+    }
+    let has_base = !fields.is_empty();
+    fields.extend(own.into_iter().filter(|(key, _)| key != "like" || !has_base));
+    let place = |key: &String| ORDER.iter().position(|known| known == key).unwrap_or(ORDER.len());
+    let mut fields: Vec<(String, Value)> = fields.into_iter().collect();
+    fields.sort_by_key(|(key, _)| place(key));
+    Ok(fields.into_iter().collect())
+}
+
+fn like(config: &Config, name: &str) -> Option<String> {
+    written(config, name).get("like")?.as_str().map(str::to_owned)
+}
+
+/// The keys in the file of the user; none for a built-in source.
+fn written(config: &Config, name: &str) -> Map<String, Value> {
+    let sources = serde_json::to_value(&config.sources).unwrap_or_default();
+    sources.get(name).and_then(Value::as_object).cloned().unwrap_or_default()
+}
