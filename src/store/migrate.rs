@@ -65,12 +65,12 @@ pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migr
 
 /// A role that may not read the list of migrations does not own the tables, and a right on them would not suffice.
 fn needs_owner(error: Error) -> Error {
-    match error {
-        Error::NotAllowed { role, rights } if rights.starts_with("SELECT") => {
-            Error::Migration(format!("permission denied for role {role}, which lacks {rights}").into())
-        }
-        error => error,
+    if let Error::NotAllowed { role, rights } = &error
+        && rights.starts_with("SELECT")
+    {
+        return Error::Migration(format!("permission denied for role {role}, which lacks {rights}").into());
     }
+    error
 }
 
 /// A connection that blocking tasks borrow one after another.

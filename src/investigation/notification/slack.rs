@@ -143,11 +143,10 @@ mod tests {
             assert_eq!(escaped(value), expected);
         }
         let cause = Some("Cause: `kubectl` shows _all_ of ~it~ and *more*".to_owned());
-        let url = Some("https://tarsy.example.com/~ops/_x_/sessions/1".to_owned());
+        let link = "https://tarsy.example.com/~ops/_x_/sessions/1";
         let title = "`down` a*b_c _d_".to_owned();
         let summary = Summary { title, analysis: cause, ..notification().summary };
-        let marked = Notification { summary, url: url.clone(), ..notification() };
-        let link = url.unwrap();
+        let marked = Notification { summary, url: Some(link.to_owned()), ..notification() };
         let expected = format!(
             "*ˋdownˋ a∗b_c ˍdˍ*\ncritical, completed after 6.1 s\nˋkubectlˋ shows ˍallˍ of ∼it∼ and ∗more∗\n\
              <{link}|Open the investigation>"

@@ -110,7 +110,7 @@ async function read() {
   over = !page.querySelector("#head :is(.running, .queued)");
   if (over) { close(); net("", ""); $("banner")?.replaceChildren(); }
   document.title = page.querySelector("title").textContent;
-  const parts = over ? ["head", "answer", "thread", "lanes", "beside", "rows"] : ["head", "answer", "lanes"];
+  const parts = over ? ["head", "answer", "thread", "lanes", "beside", "rows"] : ["head", "answer", "lanes", "beside"];
   for (const id of isQueued() ? ["main"] : parts) {
     const fresh = page.querySelector(`#${id}`), old = $(id);
     if (fresh && old) old.replaceWith(fresh); else if (fresh && id === "lanes") rows().parentElement.before(fresh);

@@ -208,7 +208,7 @@ proptest! {
             match value {
                 Value::Object(fields) => fields.iter().rev().map(|(key, value)| (key.clone(), reversed(value))).collect(),
                 Value::Array(items) => items.iter().map(reversed).collect(),
-                other => other.clone(),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
             }
         }
         let of = |body: &Value| intake().read(body.to_string().as_bytes(), &Hints::default()).map(|parts| {

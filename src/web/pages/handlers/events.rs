@@ -131,6 +131,9 @@ mod tests {
             let is_range = path.contains("from=301");
             assert!(!is_range || reads.events < 1_000, "{path}: {reads:?}");
         }
+        // The two cited results are whole, because they are on paper.
+        let lines = shown(&backend, "").await.matches("a line of a large result\n").count();
+        assert_eq!(lines, 2 * 2_399, "the last line has no end");
         let page = shown(&backend, "?view=all").await;
         let folded = page.matches("class=\"r run\"").count();
         assert!(folded >= 4 && page.contains("?view=all&amp;from="), "{folded} folded ranges");
