@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 use tarsy::investigation::ids::SessionId;
 use tokio::task::JoinSet;
@@ -15,6 +16,8 @@ const MAX_BYTES: f64 = 64.0 * 1024.0;
 /// Events that the session has before its readers come: calls of tools and their results. `TARSY_WEB_HISTORY` sets
 /// another number.
 const HISTORY: usize = 100;
+/// Streams that are opened at the same time.
+const AT_ONCE: usize = 200;
 /// Further events; each of them reaches every reader.
 const FURTHER: u32 = 20;
 /// A session that nothing but the test writes.
@@ -59,16 +62,12 @@ async fn assert_affordable(path: impl Fn(SessionId) -> String) {
     let mut first = web.stream(&path, &[]).await;
     assert_eq!(next_number(&mut first).await, history);
     let before = resident(&web).await;
-    let mut open = JoinSet::new();
-    for _ in 0..readers {
-        let (address, path) = (web.address.clone(), path.clone());
-        open.spawn(async move {
-            let mut stream = Sse::open(&address, &path, &[]).await;
-            assert_eq!(next_number(&mut stream).await, history);
-            stream
-        });
-    }
-    let mut streams = open.join_all().await;
+    let open = async || {
+        let mut stream = Sse::open(&web.address, &path, &[]).await;
+        assert_eq!(next_number(&mut stream).await, history);
+        stream
+    };
+    let mut streams: Vec<Sse> = stream::iter(0..readers).map(|_| open()).buffer_unordered(AT_ONCE).collect().await;
     let idle = (resident(&web).await - before) / readers as f64;
     let mut times: Vec<Duration> = Vec::new();
     for number in history + 1..=history + FURTHER {

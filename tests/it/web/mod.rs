@@ -9,9 +9,9 @@ mod list;
 mod load;
 mod names;
 mod outages;
-mod rights;
-mod streams;
-mod routes;
 mod read_only;
+mod rights;
+mod routes;
+mod streams;
 
 pub(crate) use self::client::{Sse, Web};
