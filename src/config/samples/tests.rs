@@ -94,3 +94,10 @@ fn the_check_finds_every_kind_of_fault() {
     ];
     assert_eq!(faults.iter().map(short).collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn bodies_of_systems_without_a_source_read_as_a_person_would_say() {
+    let samples = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/unknown")).unwrap();
+    let faults: Vec<String> = check(&samples, &intake()).iter().map(SampleFault::to_string).collect();
+    assert!(faults.is_empty() && samples.len() > 50, "\n{}\n", faults.join("\n"));
+}

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::fingerprint;
+use crate::investigation::alert::AlertStatus;
 use crate::investigation::sources::{canonical, parse_time, severity_of, status_of};
 
 /// Keys with an identity of the sender's choice, in lower case without separators.
@@ -24,10 +25,52 @@ const KEYS: [&str; 12] = [
 /// Keys of free text that changes with the state. They do not count beside a name.
 const TEXTS: [&str; 10] =
     ["message", "description", "summary", "text", "body", "details", "detail", "reason", "output", "msg"];
+/// The same at the end of a key, as in `serviceoutput`.
+const TEXT_ENDS: [&str; 8] = ["message", "description", "summary", "details", "detail", "reason", "output", "cause"];
 /// Keys with a name.
-const NAMES: [&str; 8] = ["title", "name", "alertname", "rule", "rulename", "check", "monitor", "subject"];
+const NAMES: [&str; 18] = [
+    "title",
+    "name",
+    "alert",
+    "alertname",
+    "alarm",
+    "alarmname",
+    "rule",
+    "rulename",
+    "check",
+    "checkname",
+    "monitor",
+    "monitorname",
+    "monitorfriendlyname",
+    "policyname",
+    "conditionname",
+    "sensor",
+    "servicedesc",
+    "subject",
+];
+/// Objects whose name is that of a resource, and says nothing about its problem.
+const RESOURCES: [&str; 14] = [
+    "host",
+    "server",
+    "node",
+    "device",
+    "instance",
+    "user",
+    "author",
+    "organization",
+    "project",
+    "team",
+    "page",
+    "space",
+    "account",
+    "cluster",
+];
+/// Keys of what happened to the alert.
+const EVENTS: [&str; 5] = ["event", "eventname", "eventtype", "action", "type"];
+/// Pieces of their words, beside those of a state.
+const EVENT_PIECES: [&str; 4] = ["occurrence", "reactivated", "updated", "repeated"];
 /// Keys of fields that change from message to message.
-const VOLATILE: [&str; 34] = [
+const VOLATILE: [&str; 44] = [
     "status",
     "state",
     "severity",
@@ -62,6 +105,30 @@ const VOLATILE: [&str; 34] = [
     "sequence",
     "seq",
     "attempt",
+    "notificationnumber",
+    "resolvedby",
+    "acknowledgedby",
+    "alarmurl",
+    "alerturl",
+    "incidenturl",
+    "resulturl",
+    "rcalink",
+    "resultgroups",
+    "resultgroupstriggered",
+];
+/// Ends of such keys, as in `lastservicestate`.
+const VOLATILE_ENDS: [&str; 11] = [
+    "state",
+    "status",
+    "severity",
+    "statetype",
+    "statename",
+    "statuscode",
+    "duration",
+    "problemid",
+    "occurrenceid",
+    "value",
+    "locations",
 ];
 /// Ends of keys with times.
 const TIMES: [&str; 4] = ["time", "timestamp", "date", "datetime"];
@@ -76,7 +143,7 @@ pub(super) fn key_of(fields: &Map<String, Value>) -> Option<String> {
 
 /// The hash of a body without its noise; of the whole body if nothing else is left.
 pub(super) fn of_json(value: &Value) -> String {
-    let names = if has_name(value) { Names::Some } else { Names::None };
+    let names = if has_name("", value) { Names::Some } else { Names::None };
     let stable = stable("", value, names).and_then(|value| canonical(&value));
     let text = stable.or_else(|| canonical(value)).unwrap_or_else(|| value.to_string());
     fingerprint::of_body(text.as_bytes())
@@ -89,13 +156,18 @@ enum Names {
     None,
 }
 
-fn has_name(value: &Value) -> bool {
+fn has_name(owner: &str, value: &Value) -> bool {
     match value {
-        Value::Object(fields) => fields.iter().any(|(key, value)| {
-            NAMES.contains(&plain(key).as_str()) && stable_text(value.as_str().unwrap_or_default()).is_some()
-                || has_name(value)
-        }),
-        Value::Array(items) => items.iter().any(has_name),
+        Value::Object(fields) => {
+            let has = |word: &str| fields.iter().any(|(key, value)| plain(key) == word && value.is_string());
+            let is_name =
+                |key: &str| NAMES.contains(&plain(key).as_str()) && !RESOURCES.contains(&plain(owner).as_str());
+            has("service") && (has("host") || has("hostname"))
+                || fields.iter().any(|(key, value)| {
+                    is_name(key) && stable_text(value.as_str().unwrap_or_default()).is_some() || has_name(key, value)
+                })
+        }
+        Value::Array(items) => items.iter().any(|item| has_name(owner, item)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
@@ -112,14 +184,27 @@ fn stable(owner: &str, value: &Value, names: Names) -> Option<Value> {
         }
         Value::Object(fields) => {
             let field = |(key, value): (&String, &Value)| {
-                let is_text = names == Names::Some && TEXTS.contains(&plain(key).as_str());
-                let kept = !is_volatile(owner, key) && !is_text;
+                let is_text = names == Names::Some && is_text_key(key);
+                let kept = !is_volatile(owner, key) && !is_text && !is_event(key, value);
                 Some((key.clone(), if kept { stable(key, value, names) } else { None }?))
             };
             let fields: Map<String, Value> = fields.iter().filter_map(field).collect();
             (!fields.is_empty()).then_some(Value::Object(fields))
         }
     }
+}
+
+/// Whether a field has free text.
+fn is_text_key(key: &str) -> bool {
+    let word = plain(key);
+    TEXTS.contains(&word.as_str()) || TEXT_ENDS.iter().any(|end| word.ends_with(end))
+}
+
+/// Whether a field says what happened to the alert: `resolved_item`.
+fn is_event(key: &str, value: &Value) -> bool {
+    let is_piece = |piece: &str| EVENT_PIECES.contains(&piece) || status_of(piece).is_some();
+    EVENTS.contains(&plain(key).as_str())
+        && value.as_str().is_some_and(|text| text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(is_piece))
 }
 
 /// The words of a text, without those that name a state or a severity, and without numbers.
@@ -132,7 +217,8 @@ pub(super) fn stable_text(text: &str) -> Option<String> {
         !word.is_empty()
             && !is_number(word)
             && parse_time(word).is_none()
-            && status_of(word).is_none()
+            // `ping` is the word of a test, and the name of many checks.
+            && status_of(word).is_none_or(|status| status == AlertStatus::Test)
             && severity_of(word).is_none()
     });
     let words: Vec<&str> = words.collect();
@@ -150,7 +236,7 @@ fn is_number(word: &str) -> bool {
 
 fn is_id(key: &str) -> bool {
     let key = plain(key);
-    ["id", "port", "code", "shard", "index", "number", "key"].iter().any(|end| key.ends_with(end))
+    ["id", "port", "code", "shard", "index", "key"].iter().any(|end| key.ends_with(end))
 }
 
 /// Whether a field is named after a time.
@@ -163,6 +249,7 @@ pub(super) fn is_time_key(key: &str) -> bool {
 fn is_volatile(owner: &str, key: &str) -> bool {
     let word = plain(key);
     VOLATILE.contains(&word.as_str())
+        || VOLATILE_ENDS.iter().any(|end| word.ends_with(end))
         || is_time_key(key)
         || matches!(word.as_str(), "id" | "uuid" | "guid") && !OWNERS.contains(&plain(owner).as_str())
 }

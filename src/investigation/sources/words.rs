@@ -83,15 +83,43 @@ pub fn status_of(word: &str) -> Option<AlertStatus> {
 
 fn known_status(word: &str) -> Option<AlertStatus> {
     Some(match word {
-        "firing" | "alerting" | "alarm" | "alert" | "triggered" | "trigger" | "re-triggered" | "open" | "opened"
-        | "reopened" | "active" | "activated" | "problem" | "down" | "failed" | "failing" | "failure" | "error"
-        | "critical" | "warning" | "warn" | "new" | "created" | "create" | "started" | "raised" | "unhealthy"
-        | "degraded" => AlertStatus::Firing,
+        "firing"
+        | "alerting"
+        | "alarm"
+        | "alert"
+        | "triggered"
+        | "trigger"
+        | "re-triggered"
+        | "open"
+        | "opened"
+        | "reopened"
+        | "active"
+        | "activated"
+        | "problem"
+        | "down"
+        | "failed"
+        | "failing"
+        | "failure"
+        | "error"
+        | "critical"
+        | "warning"
+        | "warn"
+        | "new"
+        | "created"
+        | "create"
+        | "started"
+        | "raised"
+        | "unhealthy"
+        | "degraded"
+        | "degraded_performance"
+        | "outage"
+        | "partial_outage"
+        | "major_outage"
+        | "unavailable" => AlertStatus::Firing,
         "resolved" | "resolve" | "ok" | "okay" | "closed" | "close" | "recovered" | "recovery" | "recover" | "up"
-        | "cleared" | "clear" | "normal" | "healthy" | "success" | "fixed" | "inactive" | "deactivated" => {
-            AlertStatus::Resolved
-        }
-        "acknowledged" | "acknowledge" | "ack" | "acked" => AlertStatus::Acknowledged,
+        | "cleared" | "clear" | "normal" | "healthy" | "success" | "fixed" | "inactive" | "deactivated"
+        | "operational" | "available" => AlertStatus::Resolved,
+        "acknowledged" | "acknowledge" | "acknowledgement" | "ack" | "acked" => AlertStatus::Acknowledged,
         "test" | "testing" | "ping" => AlertStatus::Test,
         _ => return None,
     })

@@ -114,7 +114,7 @@ fn checks(checks: &[Check]) -> Markup {
 
 fn dead_letters(dead: &[DeadAlert]) -> Markup {
     html! {
-        @if dead.is_empty() { p.muted { "No alert was given up." } }
+        @if dead.is_empty() { p.muted { "No dead letters." } }
         ol.dead { @for letter in dead { li { (dead_letter(letter)) } } }
     }
 }

@@ -25,10 +25,9 @@ pub fn list(sources: &[ListedSource], style: &Style) -> Vec<String> {
     let columns = [Column::Left("source"), Column::Left("from"), Column::Left("proof"), Column::Rest("statuses")];
     let row = |source: &ListedSource| {
         let statuses: Vec<&str> = source.statuses.iter().map(|status| status.as_str()).collect();
-        let only_named = if source.recognised { "" } else { " (only at its path)" };
         [
             Cell::new(&source.name, style).painted(Paint::Bold),
-            Cell::new(&format!("{}{only_named}", source.from), style),
+            Cell::new(source.from, style),
             Cell::new(&source.proof, style),
             Cell::new(&statuses.join(", "), style),
         ]

@@ -41,7 +41,7 @@ fn cases() -> Vec<Case> {
                 "message": "503 after 1200 ms", "timestamp": "1795600800"}),
             later: &[("/message", "504 after 900 ms"), ("/timestamp", "1795600900")],
             resolved: &[("/alert_state", "recovered"), ("/message", "answers in 80 ms")],
-            title: "503 after 1200 ms",
+            title: "api",
             alert_type: "api",
         },
         Case {

@@ -150,7 +150,7 @@ fn delivery(report: &AlertReport) -> Markup {
         section {
             h2 { "Delivery" }
             dl {
-                div { dt { "came on" } dd { (brief(&report.subject, 120)) } }
+                div { dt { "subject" } dd { (brief(&report.subject, 120)) } }
                 div { dt { "delivered" } dd { (times) (once) } }
                 @if let Some(session) = &report.session {
                     div { dt { "owners" } dd { (session.previous_workers.len() + 1) } }
