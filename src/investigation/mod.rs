@@ -4,7 +4,8 @@
 //! secrets, and a frozen [`plan`] with its prompts is made for it. Each [`execution`] is a fold over the entries of its
 //! journal. [`react`] parses calls that a model writes as text, [`native`] reads what the tools of a provider did.
 //! [`chain`] joins executions to stages and a session; [`timeline`] projects the journals to events for people.
-//! [`follow_up`] plans a question about a finished investigation; a [`notification`] reports one to a chat or a program.
+//! [`follow_up`] plans a question about a finished investigation; a [`notification`] reports one to a chat or a
+//! program.
 
 pub mod ids;
 pub mod trace_context;

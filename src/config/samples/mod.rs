@@ -35,7 +35,7 @@ pub struct Sample {
 struct Embedded {
     source: &'static str,
     incident: &'static str,
-    /// `01.json`.
+    /// The name of the file, such as `01.json`.
     file: &'static str,
     body: &'static [u8],
     expected: &'static str,

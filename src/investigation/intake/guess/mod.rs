@@ -1,5 +1,5 @@
-//! Guesses a first declaration of a source from one body, for `tarsy sources init`: which pointers lead to the fields of
-//! an alert. A person completes it; what was not found stays absent.
+//! Guesses a first declaration of a source from one body, for `tarsy sources init`: which pointers lead to the fields
+//! of an alert. A person completes it; what was not found stays absent.
 //!
 //! `leaf` has the values of a body, `words` the names of keys. A time, a measured value and the id of an event are
 //! never a part of the key.
