@@ -47,7 +47,10 @@ async fn sources_of_the_program_and_of_the_file_are_listed_and_shown() {
     assert_eq!(of("shop"), expected);
     assert_eq!((&of("graylog")["from"], &of("graylog")["statuses"]), (&json!("built in"), &json!(["firing", "test"])));
     let table = run_with(&[], &["sources", "ls", "--config", &config], b"").await.exits(0).out;
-    assert!(table.lines().any(|line| line.starts_with("pagerduty ") && line.contains("acknowledged")), "{table}");
+    assert!(
+        table.lines().any(|line| line.starts_with("pagerduty ") && line.contains("firing, resolved, ack")),
+        "{table}"
+    );
     let shown = run_with(&[], &["sources", "show", "shop", "--config", &config], b"").await.exits(0).out;
     assert!(shown.starts_with("  shop:\n    type: "), "{shown}");
     assert!(shown.contains("default: low") && shown.contains("incident.triggered") && !shown.contains("recognise"));
