@@ -63,7 +63,7 @@ pub struct SourcesInitArgs {
     /// One body that the system sends, as JSON; - reads standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// The name of the source, the end of its path /hooks/<name> [default: my-source]
+    /// The name of the source, and the last part of its path [default: my-source]
     #[arg(long, value_name = "NAME", value_parser = source_name)]
     pub name: Option<String>,
 }
