@@ -71,8 +71,8 @@ async fn every_row_of_every_drill_has_the_words_of_the_terminal() {
         assert_eq!(numbers, expected, "{}", drill.name);
         for (number, name, said) in &rows {
             let terminal = &shown[number];
-            // A long text ends in both with dots, in the terminal later. Links to open calls are of the page, and so are
-            // the point between a text and the totals behind it, and the arrow between a program and its output.
+            // A long text ends in both with dots, in the terminal later. Links to open calls are of the page, and so
+            // are the point between a text and the totals behind it, and the arrow between a program and its output.
             let said = said.split(". Open calls:").next().unwrap_or_default();
             assert!(has_name(terminal, &plain(name)), "{}: {number}: {name:?} is not in {terminal:?}", drill.name);
             for part in said.trim_end_matches('…').split(" · ").flat_map(|part| part.split(" → ")) {
