@@ -221,6 +221,12 @@ impl Store {
         })
     }
 
+    /// Looks, every five seconds at most, whether another server of the address was promoted. Connections to the old
+    /// one are then not used again. The probe of a worker does the same.
+    pub async fn look_for_a_newer_primary(&self) {
+        self.pool.manager().look_for_a_newer_primary().await;
+    }
+
     /// The same store with this mask. It is applied to the headers and subject of a settled message, and to the reason
     /// of a dead letter.
     #[must_use]

@@ -184,7 +184,7 @@ impl Sessions for Store {
 
     async fn reachable(&self) -> bool {
         let probe = Probe { slot: self.probe_slot };
-        self.pool.manager().look_for_a_newer_primary().await;
+        self.look_for_a_newer_primary().await;
         once(&self.pool, PROBE_TIMEOUT, Operation::Probe, move |connection| (&probe).execute(connection)).await.is_ok()
     }
 }

@@ -73,12 +73,12 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     let (broker, nats) = watch::channel(None);
     let workers = Workers::default();
     let store = Store::new(&database)?.linking(config.web.public_url.clone());
-    let backend = Backend::new(store, nats.clone(), workers.clone(), addresses.clone(), topology(config));
+    let backend = Backend::new(store.clone(), nats.clone(), workers.clone(), addresses.clone(), topology(config));
     let serving = tokio::spawn(serve(listener, settings, Arc::new(backend), shutdown.clone()));
     let linked = tokio::select! {
         result = link(&addresses, &broker) => result,
         never = workers.collect(nats.clone()) => match never {},
-        never = keep_ready(&database, nats, &ready) => match never {},
+        never = keep_ready(&store, &database, nats, &ready) => match never {},
         never = auth::keep_up(gate.renewed) => match never {},
         () = shutdown.cancelled() => Ok(()),
     };
@@ -109,13 +109,16 @@ async fn link(addresses: &Addresses, broker: &watch::Sender<Option<Nats>>) -> an
     std::future::pending().await
 }
 
-/// Keeps the readiness up to date: the server is useful while the database or the broker answers.
+/// Keeps the readiness up to date: the server is useful while the database or the broker answers. A database that
+/// another one has superseded may answer as well, so a newer one is looked for.
 async fn keep_ready(
+    store: &Store,
     database: &ConnectOptions,
     nats: watch::Receiver<Option<Nats>>,
     ready: &watch::Sender<Readiness>,
 ) -> std::convert::Infallible {
     loop {
+        store.look_for_a_newer_primary().await;
         let is_live = is_connected(&nats);
         let history = match check_schema(database).await {
             Ok(Schema::Current | Schema::Newer(_)) => Ok(()),
