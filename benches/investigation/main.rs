@@ -3,7 +3,10 @@
 //!
 //! `./dev bench` runs it, on servers that it starts itself. An investigation here has three iterations and two tool
 //! calls. The model is a recording that answers at once, so every figure is one of tarsy. `TARSY_TEST_PROGRAM` names
-//! another tarsy to measure, and `TARSY_BENCH_SESSIONS` the number of sessions whose memory is measured.
+//! another tarsy to measure.
+//!
+//! The memory is measured with `TARSY_BENCH_SESSIONS` sessions, while each waits for the last answer of its model. It
+//! comes after `TARSY_BENCH_WAIT_SECS`, which have to be longer than the time in which all sessions are opened.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -11,25 +11,29 @@ use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::PostgresServer;
 use crate::support::process::Tarsy;
 use crate::support::system::{Setup, TestSystem};
-use crate::support::wait::eventually_within;
 
 /// This word in an alert selects the recording.
 const MARK: &str = "MeasuredDrill";
 const PUBLISHED_AT_ONCE: usize = 256;
-const WITHIN: Duration = Duration::from_secs(300);
+/// For the settlement of all sessions, beside the time of their model calls.
+const WITHIN: Duration = Duration::from_secs(600);
+/// Between two polls of the database.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(20);
 const LEASE: Duration = Duration::from_secs(30);
 
 /// NATS, Postgres and an LLM service, with as many workers as are measured.
 pub(crate) struct Rig {
     pub(crate) system: TestSystem,
     pub(crate) postgres: PostgresServer,
+    /// How long a settlement may take.
+    within: Duration,
 }
 
 /// What the investigations of a measurement need.
 pub(crate) struct Recording {
     /// Model calls; all but the last one call a read-only tool.
     pub(crate) iterations: usize,
-    /// The time of each model call.
+    /// The time of the last model call; the others are answered at once.
     pub(crate) wait: Duration,
 }
 
@@ -43,7 +47,7 @@ impl Recording {
         for step in 1..self.iterations {
             let pod = "namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p";
             text.push_str(&format!(
-                "  - chunks: [{{wait: {wait}ms}}, {{call: {{tool: drill.describe_pod, arguments: {{{pod}, step: {step}}}}}}}]\n"
+                "  - chunks: [{{call: {{tool: drill.describe_pod, arguments: {{{pod}, step: {step}}}}}}}]\n"
             ));
         }
         text.push_str(&format!("  - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill. The end.\"}}]\n"));
@@ -68,7 +72,7 @@ impl Rig {
         system.replace_llm_service(&options, &[("TARSY_CONFIG", service.to_str().unwrap())]).await;
         // Without its socket every gate is open: a test's gates are no part of an investigation.
         std::fs::remove_file(system.gates.socket()).unwrap();
-        Self { system, postgres }
+        Self { system, postgres, within: WITHIN + recording.wait }
     }
 
     /// Starts a worker with this many slots; returns it with the time that it needed to be ready.
@@ -102,10 +106,20 @@ impl Rig {
 
     /// Returns when this many sessions are settled.
     pub(crate) async fn settled(&self, count: usize) {
-        let sql = format!("SELECT count(*) >= {count} FROM alert_sessions WHERE settled_at IS NOT NULL");
-        eventually_within(WITHIN, "the sessions are settled", async || self.system.database.holds(&sql)).await;
+        let settled = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
+        self.until(count, settled, "the sessions are settled").await;
         let failed = "SELECT count(*) FROM alert_sessions WHERE status NOT IN ('completed', 'running')";
         assert_eq!(self.system.database.number(failed), 0, "every session completes");
+    }
+
+    /// Returns when this query returns this number. Each poll reads every session, so there are fewer of them the more
+    /// sessions there are.
+    pub(crate) async fn until(&self, count: usize, sql: &str, what: &str) {
+        let (limit, interval) = (Instant::now() + self.within, Duration::from_micros(50 * count as u64));
+        while self.system.database.number(sql) < i64::try_from(count).unwrap() {
+            assert!(Instant::now() < limit, "not within {:?}: {what}", self.within);
+            tokio::time::sleep(interval.max(SHORTEST_INTERVAL)).await;
+        }
     }
 
     pub(crate) fn sessions(&self) -> usize {
