@@ -20,6 +20,8 @@ const WITHIN: Duration = Duration::from_secs(600);
 /// Between two polls of the database.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(20);
 const LEASE: Duration = Duration::from_secs(30);
+/// The longest that the configuration takes: a model call that waits is no failure.
+const ITERATION_TIMEOUT: &str = "defaults:\n  iteration_timeout: 3600s\n";
 
 /// NATS, Postgres and an LLM service, with as many workers as are measured.
 pub(crate) struct Rig {
@@ -62,7 +64,8 @@ impl Rig {
         let postgres = PostgresServer::start_with(&settings).await;
         let database = Some(TestDatabase::empty_on(postgres.url()));
         let transcript = Some(recording.transcript());
-        let setup = Setup { lease: LEASE, transcript, database, ..Setup::default() };
+        let sections = ITERATION_TIMEOUT;
+        let setup = Setup { lease: LEASE, sections, transcript, database, ..Setup::default() };
         let mut system = TestSystem::start_with(setup).await;
         // Every session may have a model call at the same time.
         let service = system.file("llm-service.yaml");
@@ -118,6 +121,7 @@ impl Rig {
         let (limit, interval) = (Instant::now() + self.within, Duration::from_micros(50 * count as u64));
         while self.system.database.number(sql) < i64::try_from(count).unwrap() {
             assert!(Instant::now() < limit, "not within {:?}: {what}", self.within);
+            // Only the database knows, and it is asked as seldom as the precision allows.
             tokio::time::sleep(interval.max(SHORTEST_INTERVAL)).await;
         }
     }
