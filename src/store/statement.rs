@@ -18,22 +18,45 @@ pub(super) trait Statement {
     #[cfg(test)]
     const BINDS: usize;
 
+    /// The text of the file between its parameters. It is split once: Diesel walks a statement several times per call.
+    fn parts() -> &'static Parts;
+
     /// Pushes every parameter, in order. Runs several times per call: no side effects.
     fn bind<'b>(&'b self, to: &mut Binds<'_, 'b>) -> QueryResult<()>;
 
     /// Emits the text with the binds between.
     fn walk<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let mut binds = Binds { out, rest: Self::SQL, count: 0 };
+        let Parts { before, last } = Self::parts();
+        let mut binds = Binds { out, before: before.iter(), count: 0 };
         self.bind(&mut binds)?;
-        binds.out.push_sql(binds.rest);
+        binds.out.push_sql(last);
         Ok(())
+    }
+}
+
+/// The text of a statement, split at the first use of each parameter.
+pub(super) struct Parts {
+    /// Before each parameter.
+    before: Vec<&'static str>,
+    /// After the last one.
+    last: &'static str,
+}
+
+impl Parts {
+    pub(super) fn of(sql: &'static str) -> Self {
+        let (mut before, mut last) = (Vec::new(), sql);
+        while let Some((text, rest)) = split_at_parameter(last, before.len() + 1) {
+            before.push(text);
+            last = rest;
+        }
+        Self { before, last }
     }
 }
 
 /// Emits one statement into Diesel: the text up to the next parameter, the parameter, and so on.
 pub(super) struct Binds<'r, 'b> {
     out: AstPass<'r, 'b, Pg>,
-    rest: &'static str,
+    before: std::slice::Iter<'static, &'static str>,
     count: usize,
 }
 
@@ -45,13 +68,11 @@ impl<'b> Binds<'_, 'b> {
         T: ToSql<ST, Pg> + ?Sized,
     {
         self.count += 1;
-        let (before, after) = split_at_parameter(self.rest, self.count)
-            .ok_or_else(|| QueryBuilderError(format!("no ${} left in the statement", self.count).into()))?;
-        self.out.push_sql(before);
+        let before = self.before.next();
+        let missing = || QueryBuilderError(format!("no ${} left in the statement", self.count).into());
+        self.out.push_sql(before.ok_or_else(missing)?);
         // Diesel writes the `$n`.
-        self.out.push_bind_param::<ST, T>(value)?;
-        self.rest = after;
-        Ok(())
+        self.out.push_bind_param::<ST, T>(value)
     }
 }
 
@@ -72,6 +93,12 @@ macro_rules! statement {
             const SQL: &'static str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/sql/", $file));
             #[cfg(test)]
             const BINDS: usize = [$(stringify!($($field).+)),+].len();
+
+            fn parts() -> &'static $crate::store::statement::Parts {
+                static PARTS: std::sync::LazyLock<$crate::store::statement::Parts> =
+                    std::sync::LazyLock::new(|| $crate::store::statement::Parts::of(<$type as $crate::store::statement::Statement>::SQL));
+                &PARTS
+            }
 
             fn bind<'b>(
                 &'b self,

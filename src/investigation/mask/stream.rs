@@ -11,7 +11,7 @@ const NEW_DIVISOR: usize = 16;
 const MIN_ENCODED_LINE: usize = 40;
 
 /// The mask of one streamed text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StreamMask {
     mask: Mask,
     /// The original text so far.
@@ -41,7 +41,8 @@ struct Block {
 impl StreamMask {
     /// An empty text.
     pub fn new(mask: Mask) -> Self {
-        Self { mask, ..Self::default() }
+        let (raw, shown, block) = (String::new(), String::new(), Block::default());
+        Self { mask, raw, shown, masked: 0, safe: 0, line: 0, block, revoked: false }
     }
 
     /// Adds a chunk; returns the next masked text.

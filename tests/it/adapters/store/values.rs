@@ -77,8 +77,7 @@ async fn an_unknown_word_in_a_row_is_an_error() {
     let database = TestDatabase::create().await;
     let store = database.store();
     let (lease, _) = running_session(&store, 1).await;
-    let free = "DROP CONSTRAINT alert_sessions_status, DROP CONSTRAINT alert_sessions_end";
-    database.execute(&format!("ALTER TABLE alert_sessions {free}"));
+    database.execute("ALTER TABLE alert_sessions DROP CONSTRAINT alert_sessions_end");
     database.execute("UPDATE alert_sessions SET status = 'paused'");
     let status = store.standing(lease.session_id).await;
     assert!(
