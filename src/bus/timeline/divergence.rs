@@ -47,6 +47,11 @@ pub(super) async fn divergence<O: Outbox>(
     Ok((!events.is_empty()).then_some(Divergence { kept, events }))
 }
 
+/// Whether the stream has no event of the session; `false` when the stream cannot be read.
+pub(super) async fn is_new(nats: &Nats, session: SessionId) -> bool {
+    last_on_subject(nats, TIMELINE, &timeline_subject(session)).await.is_ok_and(|last| last.is_none())
+}
+
 /// The port has one error for the broker and the table.
 fn unavailable(error: StoreError) -> BrokerUnavailable {
     BrokerUnavailable(error.to_string())

@@ -325,6 +325,10 @@ impl<O: Outbox> Feed for JetStreamFeed<O> {
         }
     }
 
+    async fn is_new(&self, session: SessionId) -> bool {
+        divergence::is_new(&self.0.nats, session).await
+    }
+
     async fn divergence(&self, session: SessionId) -> Result<Option<Divergence>, BrokerUnavailable> {
         divergence::divergence(&self.0.nats, &*self.0.outbox, session).await
     }

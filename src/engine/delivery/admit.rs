@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
@@ -17,9 +18,9 @@ use super::attempt::Attempt;
 use super::heartbeat::with_heartbeat;
 use crate::engine::ports::{
     DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
-    PreparedAlert, Queue, Received, Refusal, SessionRecord, Sessions, StoreError,
+    PreparedAlert, Queue, Received, Refusal, Sessions, StoreError,
 };
-use crate::engine::run::holder::Leased;
+use crate::engine::run::holder::{Begun, Leased};
 use crate::engine::run::session;
 use crate::engine::trace;
 use crate::engine::worker::shared::Shared;
@@ -283,19 +284,22 @@ impl<W: World> Shared<W> {
             parent: thread.map(|thread| thread.root),
         };
         let asked_at = Instant::now();
-        let opened = self.ports.sessions.open(request).instrument(span.clone()).await?;
+        // The stream is read beside the statement: the session does not wait for it afterwards.
+        let (opening, reading) = (self.ports.sessions.open(request), self.ports.feed.is_new(id));
+        let (opened, is_new) = future::join(opening, reading).instrument(span.clone()).await;
+        let opened = opened?;
         if matches!(opened, Opened::Session(_)) {
             trace::taken(&span);
         }
-        Ok(self.opened(id, opened, asked_at, Some(record)))
+        Ok(self.opened(id, opened, asked_at, Some(Begun { record, is_new })))
     }
 
-    /// `record` is that of the session, if the request could open one.
-    fn opened(&self, id: SessionId, opened: Opened, asked_at: Instant, record: Option<SessionRecord>) -> Admission {
+    /// `begun` is the session, if the request could open one.
+    fn opened(&self, id: SessionId, opened: Opened, asked_at: Instant, begun: Option<Begun>) -> Admission {
         match opened {
             Opened::Session(claimed) => {
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session opened");
-                Admission::Leased(Box::new(Leased { claimed, asked_at, opened: record }))
+                Admission::Leased(Box::new(Leased { claimed, asked_at, begun }))
             }
             Opened::Joined(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "open").increment(1);

@@ -12,8 +12,11 @@ use tracing::Instrument as _;
 use super::acknowledgement::{Acknowledgement, jittered};
 use super::admit::Admission;
 use super::attempt::Attempt;
+use super::heartbeat::with_heartbeat;
 use super::settle::SettleError;
-use crate::engine::ports::{Claim, ClaimRequest, DeadReason, Disposition, Job, Refusal, Sessions};
+use crate::engine::ports::{
+    Claim, ClaimRequest, DeadReason, Delivery as _, Disposition, Job, Refusal, Sessions, StoreError,
+};
 use crate::engine::run::holder::Leased;
 use crate::engine::run::instruments;
 use crate::engine::trace::{self, messaging};
@@ -66,7 +69,10 @@ impl<W: World> Shared<W> {
     /// `None`: the job has changed, or another worker was faster. Then the alert's disposition is looked up again.
     async fn try_place(&self, job: &mut Job<W::Delivery>) -> Result<Option<Acknowledgement>, SettleError> {
         let (id, sessions) = (job.received.alert_id, &*self.ports.sessions);
-        let number = match sessions.receive(job.received.clone()).await? {
+        let Some(disposition) = self.receive(job).await? else {
+            return Ok(Some(Acknowledgement::Nak(Duration::ZERO)));
+        };
+        let number = match disposition {
             Disposition::UsedId if id == job.derived_id => return Ok(Some(Acknowledgement::Term(DeadReason::UsedId))),
             Disposition::UsedId => {
                 job.received.alert_id = job.derived_id;
@@ -90,6 +96,17 @@ impl<W: World> Shared<W> {
             Admission::Retry(delay) => Some(Acknowledgement::Nak(delay)),
             Admission::Raced => None,
         })
+    }
+
+    /// Records the delivery when it is its turn. `None`: the worker drains.
+    async fn receive(&self, job: &Job<W::Delivery>) -> Result<Option<Disposition>, StoreError> {
+        let turn = with_heartbeat(self.lease() / 3, || job.delivery.progress(), self.receiving.acquire());
+        let _turn = tokio::select! {
+            biased;
+            turn = turn => turn,
+            () = self.shutdown.drain.cancelled() => return Ok(None),
+        };
+        self.ports.sessions.receive(job.received.clone()).await.map(Some)
     }
 
     /// Claims a session that is open already.
@@ -118,7 +135,7 @@ impl<W: World> Shared<W> {
                 drop(span);
                 metrics::counter!("tarsy_sessions_resumed_total").increment(1);
                 tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session taken over");
-                Ok(Box::pin(self.run(Leased { claimed, asked_at, opened: None }, delivery)).await)
+                Ok(Box::pin(self.run(Leased { claimed, asked_at, begun: None }, delivery)).await)
             }
             Claim::Busy(remaining) => Ok(Acknowledgement::Nak(jittered(remaining))),
             Claim::Ended { .. } => Ok(self.settler.take(id, delivery)),

@@ -35,6 +35,9 @@ pub trait Feed: Send + Sync + 'static {
     /// Emits a piece of an answer to watchers. Never waits, may drop the piece.
     fn delta(&self, delta: Delta);
 
+    /// Whether the stream has no event of the session. `false` when the stream cannot be read.
+    fn is_new(&self, session: SessionId) -> impl Future<Output = bool> + Send;
+
     /// Compares the session's events on the stream with those of the store. `None`: the store has all of them.
     fn divergence(
         &self,

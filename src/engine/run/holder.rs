@@ -36,13 +36,21 @@ pub(crate) struct Leased {
     /// When the lease was requested.
     pub(crate) asked_at: Instant,
     /// A session that was opened; of a claimed one, the store says how far it has come.
-    pub(crate) opened: Option<SessionRecord>,
+    pub(crate) begun: Option<Begun>,
+}
+
+/// A session that was opened.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) record: SessionRecord,
+    /// The timeline stream had no event of it, so the store has lost none.
+    pub(crate) is_new: bool,
 }
 
 impl<W: World> Shared<W> {
     /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it.
     pub(crate) async fn run(&self, leased: Leased, delivery: &Arc<W::Delivery>) -> Acknowledgement {
-        let Leased { claimed, asked_at, opened } = leased;
+        let Leased { claimed, asked_at, begun } = leased;
         let (lease, session) = (claimed.lease, claimed.lease.session_id);
         // The store's answer may have taken longer to arrive than the lease lasts.
         let control = Control::new(asked_at, self.lease().mul_f64(2.0 / 3.0), self.shutdown.drain.clone());
@@ -52,7 +60,7 @@ impl<W: World> Shared<W> {
         let handle = RunHandle { lease, control: control.clone(), delivery: Arc::clone(delivery) };
         let registered = self.runs.insert(handle);
         let span = trace::run(session, claimed.previous);
-        let ended = Box::pin(self.run_to_end(&claimed, opened, &control)).instrument(span.clone()).await;
+        let ended = Box::pin(self.run_to_end(&claimed, begun, &control)).instrument(span.clone()).await;
         instruments::run_ended(&span, &ended);
         drop(span);
         self.ports.tools.run_ended(lease);
@@ -90,16 +98,22 @@ impl<W: World> Shared<W> {
     async fn run_to_end(
         &self,
         claimed: &Claimed,
-        opened: Option<SessionRecord>,
+        begun: Option<Begun>,
         control: &Control,
     ) -> Result<Option<SessionEnded>, Interrupted> {
         let (lease, remaining) = (claimed.lease, claimed.remaining);
-        let compared = reconcile(&*self.ports.sessions, &*self.ports.feed, lease.session_id, Some(lease));
-        let opened = match Box::pin(compared).await? {
+        let recovered = match &begun {
+            Some(Begun { is_new: true, .. }) => None,
+            Some(_) | None => {
+                let compared = reconcile(&*self.ports.sessions, &*self.ports.feed, lease.session_id, Some(lease));
+                Box::pin(compared).await?
+            }
+        };
+        let opened = match recovered {
             Some(Recovered::Ended) => return Ok(None),
             // There were earlier steps, which the store had lost.
             Some(Recovered::GoesOn) => None,
-            None => opened,
+            None => begun.map(|begun| begun.record),
         };
         self.ports.feed.notify(lease.session_id);
         let end = if claimed.cancel_requested {

@@ -34,6 +34,10 @@ impl Feed for FakeFeed {
         lock(&self.deltas).push(delta);
     }
 
+    async fn is_new(&self, _session: SessionId) -> bool {
+        lock(&self.divergence).is_none()
+    }
+
     async fn divergence(&self, _session: SessionId) -> Result<Option<Divergence>, BrokerUnavailable> {
         Ok(lock(&self.divergence).take())
     }

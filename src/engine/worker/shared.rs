@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -32,6 +32,10 @@ pub struct Settings {
     pub limits: config::Worker,
 }
 
+/// Deliveries that are recorded at the same time. In a burst for thousands of slots the others wait: all at once would
+/// occupy the connections of the store for so long that other statements fail.
+pub(crate) const MAX_RECEIVING: usize = 64;
+
 /// The two steps of a shutdown.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
@@ -52,6 +56,8 @@ pub struct Shared<W: World> {
     pub outages: Outages,
     pub settler: Arc<Settler<W>>,
     pub shutdown: Shutdown,
+    /// Turns of deliveries to be recorded.
+    pub(crate) receiving: Semaphore,
 }
 
 impl<W: World> Shared<W> {
@@ -71,6 +77,7 @@ impl<W: World> Shared<W> {
             outages: Outages::default(),
             settler: Arc::new(settler),
             shutdown,
+            receiving: Semaphore::new(MAX_RECEIVING),
         })
     }
 

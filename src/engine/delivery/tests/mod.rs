@@ -2,3 +2,4 @@
 
 mod dispatch;
 mod admit;
+mod burst;
