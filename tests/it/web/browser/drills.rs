@@ -1,6 +1,7 @@
 //! Every built-in drill: the pages say in each row what the terminal says.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value;
 use tarsy::drill::BUILTIN;
@@ -9,6 +10,9 @@ use super::driver::Browser;
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
 use crate::support::process::Tarsy;
+
+/// A limit against a drill that hangs: the one with the longest journal takes a minute beside other tests.
+const LONGEST_DRILL: Duration = Duration::from_secs(600);
 
 /// Number, name and words of each row, with those in folded ranges.
 const ROWS: &str = "(async () => {
@@ -55,7 +59,7 @@ async fn every_row_of_every_drill_has_the_words_of_the_terminal() {
         let nats_url = nats.url();
         let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database.url())];
         let mut run = Tarsy::spawn("drill", &["drill", drill.name, "--json", "--kill"], &env);
-        let (code, lines) = run.finished().await;
+        let (code, lines) = run.finished_within(LONGEST_DRILL).await;
         assert_eq!(code, 0, "{}: {}", drill.name, run.log());
         let events: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let session = events[0]["session_id"].as_str().unwrap().to_owned();
