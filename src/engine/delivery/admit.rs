@@ -4,10 +4,12 @@
 //! prepared in isolation: meanwhile this worker prepares and claims nothing else, and no run here is at risk of losing
 //! an attempt.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future;
+use futures_util::FutureExt as _;
+use futures_util::future::{self, Either};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
@@ -284,10 +286,12 @@ impl<W: World> Shared<W> {
             parent: thread.map(|thread| thread.root),
         };
         let asked_at = Instant::now();
-        // The stream is read beside the statement: the session does not wait for it afterwards.
-        let (opening, reading) = (self.ports.sessions.open(request), self.ports.feed.is_new(id));
-        let (opened, is_new) = future::join(opening, reading).instrument(span.clone()).await;
-        let opened = opened?;
+        // The stream is read beside the statement. A slow broker delays nothing: no lease is renewed before the run.
+        let opening = pin!(self.ports.sessions.open(request).instrument(span.clone()));
+        let (opened, is_new) = match future::select(opening, pin!(self.ports.feed.is_new(id))).await {
+            Either::Left((opened, reading)) => (opened?, reading.now_or_never().unwrap_or(false)),
+            Either::Right((is_new, opening)) => (opening.await?, is_new),
+        };
         if matches!(opened, Opened::Session(_)) {
             trace::taken(&span);
         }

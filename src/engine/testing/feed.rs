@@ -13,6 +13,8 @@ pub(in crate::engine) struct FakeFeed {
     pub(in crate::engine) deltas: Mutex<Vec<Delta>>,
     /// The timeline stream takes no events.
     pub(in crate::engine) refuses: AtomicBool,
+    /// The stream does not answer whether a session is new.
+    pub(in crate::engine) is_silent: AtomicBool,
     /// When everything of a session was to be published.
     pub(in crate::engine) drained_at: Mutex<Vec<tokio::time::Instant>>,
     /// What the stream has and the store has not.
@@ -35,6 +37,9 @@ impl Feed for FakeFeed {
     }
 
     async fn is_new(&self, _session: SessionId) -> bool {
+        if self.is_silent.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
         lock(&self.divergence).is_none()
     }
 

@@ -1,5 +1,7 @@
 //! Tests of what a delivery waits for: its turn in a burst, and the timeline stream.
 
+use std::sync::atomic::Ordering;
+
 use crate::engine::ports::*;
 use crate::engine::testing::delivery::{DeliveryHarness, LEASE, NEW, SETTLED, words};
 use crate::engine::testing::lock;
@@ -44,4 +46,13 @@ async fn only_a_new_session_that_the_timeline_stream_knows_is_compared_with_it()
     let harness = opening();
     harness.deliver(b"disk full").await;
     assert_eq!(harness.outcome().0, words(&["receive 7", "join", "open", "settled"]));
+}
+
+#[tokio::test]
+async fn a_stream_that_does_not_answer_delays_no_opened_session() {
+    let harness = opening();
+    harness.scene.ports.feed.is_silent.store(true, Ordering::Relaxed);
+    *lock(&harness.scene.ports.feed.divergence) = Some(Divergence { kept: 0, events: vec![] });
+    harness.deliver(b"disk full").await;
+    assert_eq!(harness.outcome().0, words(&["receive 7", "join", "open", "recover 7 after 0", "settled"]));
 }
