@@ -37,15 +37,19 @@ async fn a_draining_worker_gives_back_what_waits_for_its_turn() {
     assert_eq!(harness.outcome(), (vec![], words(&["nak now"])));
 }
 
+/// A new session whose worker drains at once, so that no settlement compares it.
+async fn released(harness: DeliveryHarness) -> Vec<String> {
+    *lock(&harness.sessions.cancels) = Some(harness.shared.shutdown.drain.clone());
+    harness.deliver(b"disk full").await;
+    harness.outcome().0
+}
+
 #[tokio::test]
 async fn only_a_new_session_that_the_timeline_stream_knows_is_compared_with_it() {
     let harness = opening();
     *lock(&harness.scene.ports.feed.divergence) = Some(Divergence { kept: 0, events: vec![] });
-    harness.deliver(b"disk full").await;
-    assert_eq!(harness.outcome().0, words(&["receive 7", "join", "open", "recover 7 after 0", "settled"]));
-    let harness = opening();
-    harness.deliver(b"disk full").await;
-    assert_eq!(harness.outcome().0, words(&["receive 7", "join", "open", "settled"]));
+    assert_eq!(released(harness).await, words(&["receive 7", "join", "open", "recover 7 after 0", "release"]));
+    assert_eq!(released(opening()).await, words(&["receive 7", "join", "open", "release"]));
 }
 
 #[tokio::test]
@@ -53,6 +57,5 @@ async fn a_stream_that_does_not_answer_delays_no_opened_session() {
     let harness = opening();
     harness.scene.ports.feed.is_silent.store(true, Ordering::Relaxed);
     *lock(&harness.scene.ports.feed.divergence) = Some(Divergence { kept: 0, events: vec![] });
-    harness.deliver(b"disk full").await;
-    assert_eq!(harness.outcome().0, words(&["receive 7", "join", "open", "recover 7 after 0", "settled"]));
+    assert_eq!(released(harness).await, words(&["receive 7", "join", "open", "recover 7 after 0", "release"]));
 }
