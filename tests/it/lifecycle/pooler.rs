@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::support::postgres_server::free_port;
 use crate::support::process::Tarsy;
+use crate::support::process::ports::free_port;
 use crate::support::system::TestSystem;
 use crate::support::wait::eventually_within;
 

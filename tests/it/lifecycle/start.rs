@@ -8,17 +8,12 @@ use tokio::net::TcpStream;
 use crate::adapters::store::database::rights::Role;
 use crate::support::nats::NatsServer;
 use crate::support::process::Tarsy;
+use crate::support::process::ports::free_address;
 use crate::support::system::{TestSystem, follow_on, publish_on};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// No process listens on this address.
 const NOWHERE: &str = "127.0.0.1:1";
-
-/// An address for a listener that starts later.
-fn free_address() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
-}
 
 /// Status and body of a probe; `None` while no process listens.
 async fn probe(address: &str, path: &str) -> Option<(u16, String)> {

@@ -15,6 +15,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
+use super::process::ports::free_port;
+
 const READY_WITHIN: Duration = Duration::from_secs(20);
 /// Lame-duck mode waits for its clients.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
@@ -41,10 +43,10 @@ impl NatsServer {
 
     /// Starts a server with more lines in its configuration file.
     pub(crate) async fn start_with(settings: &str) -> Self {
-        Self::start_on(0, settings).await
+        Self::start_on(free_port(), settings).await
     }
 
-    /// Starts a server on a port that stays reserved while it is down; 0 for any free one.
+    /// Starts a server on this port.
     pub(crate) async fn start_on(port: u16, settings: &str) -> Self {
         let mut server = Self::stopped(port, settings);
         server.launch().await;
@@ -53,7 +55,7 @@ impl NatsServer {
 
     /// Starts a server that stores no streams.
     pub(crate) async fn start_without_jetstream() -> Self {
-        let mut server = Self::stopped(0, "");
+        let mut server = Self::stopped(free_port(), "");
         server.has_jetstream = false;
         server.launch().await;
         server
@@ -126,26 +128,30 @@ impl NatsServer {
         status.expect("the waiting thread").expect("its status");
     }
 
-    /// Starts the server, again if its port is taken.
+    /// Starts the server, again if its port is taken for a moment.
     async fn launch(&mut self) {
-        for _ in 1..TRIES {
-            if self.try_launch().await {
-                return;
+        let mut last_words = String::new();
+        for _ in 0..TRIES {
+            match self.try_launch().await {
+                Ok(()) => return,
+                Err(words) => last_words = words,
             }
             tokio::time::sleep(RETRY_DELAY).await; // pacing of tries
         }
-        assert!(self.try_launch().await, "nats-server ended: its last words are above");
+        panic!("nats-server on port {} ended {TRIES} times: {last_words}", self.port);
     }
 
-    /// Whether the server has started.
-    async fn try_launch(&mut self) -> bool {
+    /// Starts the server.
+    ///
+    /// # Errors
+    ///
+    /// The last line of its log, if it ended before it was ready.
+    async fn try_launch(&mut self) -> Result<(), String> {
         let config = self.directory.path().join("nats.conf");
-        // Port -1 is a free one, chosen by the server.
-        let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
         let store = self.directory.path().join("store");
         let jetstream = format!("jetstream {{ store_dir: \"{}\", max_file_store: 4G }}", store.display());
         let jetstream = if self.has_jetstream { jetstream } else { String::new() };
-        let text = format!("listen: \"127.0.0.1:{port}\"\n{jetstream}\n{}\n", self.settings);
+        let text = format!("listen: \"127.0.0.1:{}\"\n{jetstream}\n{}\n", self.port, self.settings);
         std::fs::write(&config, text).expect("the configuration can be written");
 
         let mut process = killed_with_this_process(&self.program)
@@ -161,12 +167,11 @@ impl NatsServer {
         let (ready, became_ready) = oneshot::channel();
         std::thread::spawn(move || read_log(BufReader::new(log), ready));
         let waited = tokio::time::timeout(READY_WITHIN, became_ready).await;
-        let Ok(port) = waited.expect("nats-server was ready in time") else {
+        let started = waited.expect("nats-server was ready in time").expect("the thread that reads its log");
+        if started.is_err() {
             self.kill();
-            return false;
-        };
-        self.port = port;
-        true
+        }
+        started
     }
 }
 
@@ -176,23 +181,25 @@ impl Drop for NatsServer {
     }
 }
 
-/// Sends the port when the server is ready, and reads on so that the server never blocks on its log.
-fn read_log(log: impl BufRead, ready: oneshot::Sender<u16>) {
+/// Says when the server is ready, and reads on so that the server never blocks on its log. Says its last line if it
+/// ends before.
+fn read_log(log: impl BufRead, ready: oneshot::Sender<Result<(), String>>) {
     let mut ready = Some(ready);
-    let mut port = 0;
+    let mut last_line = String::new();
     for line in log.lines().map_while(Result::ok) {
-        if let Some((_, address)) = line.split_once("Listening for client connections on ") {
-            port = address.rsplit(':').next().and_then(|port| port.trim().parse().ok()).expect("a port");
-        }
-        if line.contains("[FTL]") {
-            eprintln!("nats-server: {line}");
-        }
         if line.contains("Server is ready")
             && let Some(ready) = ready.take()
         {
             // The receiver is dropped when the test has timed out.
-            ready.send(port).ok();
+            ready.send(Ok(())).ok();
         }
+        if line.contains("[FTL]") {
+            eprintln!("nats-server: {line}");
+        }
+        last_line = line;
+    }
+    if let Some(ready) = ready {
+        ready.send(Err(last_line)).ok();
     }
 }
 

@@ -8,7 +8,6 @@ mod standby;
 pub(crate) mod statements;
 
 use std::fs::{File, Permissions};
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -22,6 +21,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use super::certificates::Pair;
 use super::nats::killed_with_this_process;
 use super::postgres::admin;
+use super::process::ports::free_port;
 use super::process::{children_of, is_running};
 use super::wait::eventually_within;
 
@@ -222,12 +222,6 @@ impl PostgresServer {
         command.current_dir("/");
         command
     }
-}
-
-/// Below the ports that the kernel gives to clients: it stays free while the server is down.
-pub(crate) fn free_port() -> u16 {
-    let mut ports = std::iter::repeat_with(|| fastrand::u16(20_000..32_000));
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
 }
 
 impl Drop for PostgresServer {

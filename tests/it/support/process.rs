@@ -1,5 +1,7 @@
 //! Roles of tarsy as child processes, with their logs, and signals for them.
 
+pub(crate) mod ports;
+
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};

@@ -1,6 +1,5 @@
 //! Real servers over streamable HTTP.
 
-use std::net::TcpListener;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use super::content::{check, everything};
 use super::investigation::{call, results};
 use super::programs::{Node, line};
 use crate::support::process::Tarsy;
+use crate::support::process::ports::free_port;
 use crate::support::wait::eventually;
 
 /// A server that listens; it ends when the value is dropped.
@@ -22,8 +22,8 @@ struct HttpServer {
 impl HttpServer {
     /// Starts a program, with this port in place of `PORT`.
     async fn start(program: &str, args: &[&str]) -> Self {
-        // The programs print no address, so they get a port that was free a moment ago.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        // The programs print no address.
+        let port = free_port().to_string();
         let args: Vec<&str> = args.iter().map(|arg| if *arg == "PORT" { port.as_str() } else { arg }).collect();
         let process = Tarsy::spawn_program(Path::new(program), program, &args, &[("PORT", &port)]);
         let address = format!("127.0.0.1:{port}");

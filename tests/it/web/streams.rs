@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Sse, Web};
 use crate::interfaces::commands::run_with;
-use crate::support::postgres_server::free_port;
 use crate::support::process::metric_is;
+use crate::support::process::ports::free_address;
 use crate::support::system::TestSystem;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,7 +58,7 @@ async fn a_stream_has_every_event_of_watch_and_a_reader_that_has_the_end_gets_20
 async fn a_reader_sees_each_event_once_while_the_web_server_is_killed_and_started() {
     let mut system = TestSystem::start(&["answer-1-middle", "answer-2-middle", "answer-3-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
-    let address = format!("127.0.0.1:{}", free_port());
+    let address = free_address();
     let mut web = Web::start_on(&system, &address, &[]).await;
     let session = system.publish().await;
     let path = format!("/api/v1/sessions/{session}/events");

@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 
 use super::{connect, recorder, within};
 use crate::support::nats::NatsServer;
+use crate::support::process::ports::free_address;
 
 fn options(url: String) -> Options {
     Options {
@@ -49,9 +50,7 @@ async fn a_server_older_than_2_11_is_refused() {
 
 #[tokio::test]
 async fn a_command_fails_if_no_server_answers() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = free_address();
     let error = within("giving up", Nats::connect(&options(format!("nats://{address}")))).await.unwrap_err();
     let message = error.to_string();
     assert!(message.starts_with(&format!("nats at nats://{address} gave no connection within 1s: ")), "{message}");

@@ -9,6 +9,7 @@ use tarsy::llm::service::scripted::Options;
 
 use super::gates::Gatekeeper;
 use super::harness::{Server, ask, assert_unavailable, continued, failed, request, script, watch, within_timeout};
+use crate::support::process::ports::free_address;
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
 
@@ -128,9 +129,7 @@ async fn a_service_killed_before_the_first_chunk_is_reported_as_broken_off() {
 
 #[tokio::test]
 async fn without_a_server_the_service_is_unavailable_and_not_serving() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let client = Client::connect(&listener.local_addr().unwrap().to_string()).unwrap();
-    drop(listener);
+    let client = Client::connect(&free_address()).unwrap();
     assert!(!within_timeout(client.serving()).await);
     assert_unavailable(ask(&client, &request("test", "x")).await);
 }

@@ -3,12 +3,12 @@
 //! It needs no weights of a model: it answers one model itself, and translates the others for a fake Gemini.
 
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::http;
 use crate::support::process::Tarsy;
+use crate::support::process::ports::free_port;
 use crate::support::wait::eventually_within;
 
 /// `LiteLLM` needs half a minute on a busy machine.
@@ -38,7 +38,7 @@ async fn a_provider_that_others_wrote_is_called_with_text_tools_and_failures() {
     let gemini_address = gemini.ready().await;
     let gemini_url = format!("http://{gemini_address}");
 
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let address = format!("127.0.0.1:{port}");
     // Its table of costs comes from the package and not from the network.
     let env = [LOCAL, KEY, ("GEMINI_ADDRESS", gemini_url.as_str()), ("LITELLM_LOCAL_MODEL_COST_MAP", "True")];

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tarsy::investigation::timeline::EventType;
 use tokio::net::TcpListener;
 
+use crate::support::process::ports::free_address;
 use crate::support::process::{Tarsy, metric};
 use crate::support::system::TestSystem;
 
@@ -29,10 +30,7 @@ async fn drain_with(endpoint: &str) -> (Duration, String) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_collector_that_is_gone_or_hangs_delays_neither_a_session_nor_a_drain() {
-    let absent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", absent.local_addr().unwrap());
-    drop(absent);
-    let (took, log) = drain_with(&address).await;
+    let (took, log) = drain_with(&format!("http://{}", free_address())).await;
     println!("collector absent: drained in {took:?}");
     assert!(took < MAX_DRAIN && log.contains("spans not exported"), "{took:?}: {log}");
 

@@ -14,8 +14,9 @@ use crate::support::gates::Gatekeeper;
 use crate::support::link::{Link, Mode};
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
-use crate::support::postgres_server::{PostgresServer, free_port};
+use crate::support::postgres_server::PostgresServer;
 use crate::support::process::Tarsy;
+use crate::support::process::ports::free_port;
 
 pub(super) const WORKERS: usize = 3;
 pub(super) const SLOTS: u32 = 4;

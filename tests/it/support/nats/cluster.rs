@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use super::NatsServer;
 use crate::support::http;
 use crate::support::link::{Link, Mode};
-use crate::support::postgres_server::free_port;
+use crate::support::process::ports::free_port;
 use crate::support::wait::eventually_within;
 
 pub(crate) const SERVERS: usize = 3;
@@ -38,7 +38,7 @@ impl NatsCluster {
 
     /// Starts the servers with another program than that of the other tests.
     pub(crate) async fn start_with(program: Option<&Path>) -> Self {
-        let free: Vec<u16> = distinct(2 * SERVERS + 1);
+        let free: Vec<u16> = std::iter::repeat_with(free_port).take(2 * SERVERS + 1).collect();
         let (ports, monitoring, closed) = (&free[..SERVERS], &free[SERVERS..2 * SERVERS], free[2 * SERVERS]);
         let mut cluster = Self { servers: Vec::new(), links: Vec::new(), monitoring: monitoring.to_vec() };
         for (number, port) in ports.iter().enumerate() {
@@ -56,7 +56,7 @@ impl NatsCluster {
                 monitoring[number],
                 routes.join(", ")
             );
-            let mut server = NatsServer::stopped(0, &settings);
+            let mut server = NatsServer::stopped(free_port(), &settings);
             if let Some(program) = program {
                 server.program = program.to_owned();
             }
@@ -190,16 +190,4 @@ impl NatsCluster {
 
 async fn cluster_of(jetstream: &Context, stream: &str) -> Option<ClusterInfo> {
     jetstream.get_stream(stream).await.ok()?.cached_info().cluster.clone()
-}
-
-/// Ports that nothing listens on, each once.
-fn distinct(count: usize) -> Vec<u16> {
-    let mut ports = Vec::new();
-    while ports.len() < count {
-        let port = free_port();
-        if !ports.contains(&port) {
-            ports.push(port);
-        }
-    }
-    ports
 }

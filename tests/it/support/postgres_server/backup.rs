@@ -3,7 +3,8 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use super::{PostgresServer, free_port};
+use super::PostgresServer;
+use crate::support::process::ports::free_port;
 
 impl PostgresServer {
     /// Whether this Postgres has the programs for backups; if not, prints why the caller's test is skipped.

@@ -6,8 +6,9 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
 
-use super::{PostgresServer, free_port};
+use super::PostgresServer;
 use crate::support::postgres_server::proxy::PostgresProxy;
+use crate::support::process::ports::free_port;
 use crate::support::wait::eventually;
 
 /// A standby and the link over which it replicates.

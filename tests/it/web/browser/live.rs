@@ -6,8 +6,8 @@ use super::driver::Browser;
 use super::web_of;
 use crate::interfaces::commands::run_with;
 use crate::support::link::{Link, Mode};
-use crate::support::postgres_server::free_port;
 use crate::support::process::metric_is;
+use crate::support::process::ports::free_port;
 use crate::support::system::TestSystem;
 use crate::web::Web;
 

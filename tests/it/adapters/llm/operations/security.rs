@@ -19,6 +19,7 @@ use super::super::harness::{Server, ask, assert_unavailable, request, within_tim
 
 use super::start;
 use crate::support::certificates::{Authority, Pair};
+use crate::support::process::ports::free_address;
 
 fn secured(tls: Option<TlsFiles>, token: Option<TokenSource>) -> Server {
     let security = Security::load(tls, token, &Mask::default()).unwrap();
@@ -103,10 +104,7 @@ async fn tls_on_one_side_only_is_told_apart_from_an_outage() {
     let without = secured(None, None);
     let fault = refused(&secure_client(&without, trusting(&authority))).await;
     assert!(matches!(fault, ServiceFault::Tls(_)) && fault.fix().contains("llm_service.tls"), "{fault:?}");
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nowhere =
-        Client::with_credentials(&format!("https://{}", listener.local_addr().unwrap()), trusting(&authority));
-    drop(listener);
+    let nowhere = Client::with_credentials(&format!("https://{}", free_address()), trusting(&authority));
     let fault = refused(&nowhere.unwrap()).await;
     assert!(matches!(fault, ServiceFault::Unavailable(_)), "{fault:?}");
 }
