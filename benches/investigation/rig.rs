@@ -73,19 +73,15 @@ impl Rig {
         let transcripts = system.file("transcripts");
         let options = ["--pace", "0ms", "--transcripts", transcripts.to_str().unwrap()];
         system.replace_llm_service(&options, &[("TARSY_CONFIG", service.to_str().unwrap())]).await;
-        // Without its socket every gate is open: a test's gates are no part of an investigation.
+        // A test's gates, and its file with a line for each call of a tool, are no part of an investigation.
         std::fs::remove_file(system.gates.socket()).unwrap();
+        replace_setting(&system, "env:", "");
         Self { system, postgres, within: WITHIN + recording.wait }
     }
 
     /// Starts a worker with this many slots; returns it with the time that it needed to be ready.
     pub(crate) async fn worker(&self, name: &str, slots: u32) -> (Tarsy, Duration) {
-        let config = std::fs::read_to_string(self.system.file("tarsy.yaml")).unwrap();
-        let lines = config.lines().map(|line| match line.trim_start().starts_with("slots:") {
-            true => format!("  slots: {slots}\n"),
-            false => format!("{line}\n"),
-        });
-        std::fs::write(self.system.file("tarsy.yaml"), lines.collect::<String>()).unwrap();
+        replace_setting(&self.system, "slots:", &format!("  slots: {slots}"));
         let began = Instant::now();
         let (worker, _) = self.system.worker(name).await;
         let took = began.elapsed();
@@ -146,6 +142,14 @@ impl Rig {
             llm: own_processor_time(self.system.llm.pid()),
         }
     }
+}
+
+/// Replaces the line of a setting in the configuration of the workers.
+fn replace_setting(system: &TestSystem, setting: &str, with: &str) {
+    let file = system.file("tarsy.yaml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    let lines = config.lines().map(|line| if line.trim_start().starts_with(setting) { with } else { line });
+    std::fs::write(file, lines.collect::<Vec<_>>().join("\n")).unwrap();
 }
 
 /// Processor times.
