@@ -87,9 +87,10 @@ mod tests {
     #[test]
     fn of_too_many_later_values_the_oldest_are_dropped_and_those_of_the_start_stay() {
         let secrets = shared(&["first-value"]);
-        for number in 0..MAX_LATER_VALUES + 2 {
-            secrets.add(std::iter::once(format!("later-value-{number:04}")));
-        }
+        let later = |number: usize| format!("later-value-{number:04}");
+        secrets.add((0..MAX_LATER_VALUES).map(later));
+        secrets.add(std::iter::once(later(MAX_LATER_VALUES)));
+        secrets.add(std::iter::once(later(MAX_LATER_VALUES + 1)));
         let known = secrets.current();
         assert_eq!(known.count(), MAX_LATER_VALUES + 1);
         assert!(known.has("first-value") && known.has("later-value-0513") && known.has("later-value-0002"));

@@ -39,20 +39,26 @@ const MAX_CONTROL_STRING: usize = 4096;
 /// `text` without escape sequences, control characters and invisible characters; line breaks stay.
 pub fn clean(text: &str, charset: Charset) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
+    let mut rest = text;
+    loop {
+        // Most texts have long plain parts, and each of them is copied at once.
+        let plain = rest.bytes().position(|byte| !matches!(byte, b' '..=b'~')).unwrap_or(rest.len());
+        let (copied, after) = rest.split_at(plain);
+        out.push_str(copied);
+        let mut chars = after.chars();
+        let Some(c) = chars.next() else { return out };
+        rest = chars.as_str();
         match c {
             '\n' | '\u{2028}' | '\u{2029}' => out.push('\n'),
             '\t' | '\r' => out.push(' '),
-            '\u{1b}' => rest = after_escape(rest.as_str()).chars(),
-            '\u{9b}' => rest = after_csi(rest.as_str()).chars(),
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => rest = after_control_string(rest.as_str()).chars(),
+            '\u{1b}' => rest = after_escape(rest),
+            '\u{9b}' => rest = after_csi(rest),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => rest = after_control_string(rest),
             c if c.is_control() || is_invisible(c) => {}
             c if charset == Charset::Ascii && !c.is_ascii() => out.push_str(in_ascii(c)),
             c => out.push(c),
         }
     }
-    out
 }
 
 /// `text` cleaned, with each run of white space replaced by one space.
