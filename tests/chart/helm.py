@@ -1,26 +1,32 @@
 """Renders, lints and validates a chart with the library of Helm, without a cluster.
 
-Standard input: a JSON object with `chart` (a path) and one of
+Each line of standard input is a request, whose answer is a line of standard output: one process answers all requests,
+because the libraries take longer to load than most answers take. A request is a JSON object with `chart` (a path) and one of
 - `render`: an array of cases. Output for each: {"objects": {template: [object, …]}, "notes": text} or {"fault": text}.
 - `lint`: an array of cases. Output for each: an array of messages; a hint about an icon is none.
 - `read`: an array of YAML files. Output: their content.
 - `validate`: an array of objects, `versions`: an array such as ["1.34"]. Output: an array of faults, null for a valid one.
 A case has `files`, values files in the chart, and `set`, an object with values that replace those of the files.
-Standard output is one JSON array.
+An answer is a JSON array.
 """
 
+import functools
 import json
 import os
 import sys
 
 import helm_python
 import kubernetes_validate
+import kubernetes_validate.utils
 import yaml
 
 KUBE_VERSION = "v1.36.0"
 
+# The library would read a megabyte of definitions again for each object.
+kubernetes_validate.utils.schema_contents = functools.lru_cache(maxsize=None)(kubernetes_validate.utils.schema_contents)
 
-class Loader(yaml.SafeLoader):
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """Reads YAML 1.1 and refuses a key that stands twice, which a cluster would drop silently."""
 
     def construct_mapping(self, node, deep=False):
@@ -83,8 +89,7 @@ def validated(object, version):
     return None
 
 
-def main():
-    request = json.load(sys.stdin)
+def answered(request):
     path = request.get("chart", "")
     if "render" in request:
         chart = helm_python.Chart.load(path)
@@ -98,7 +103,12 @@ def main():
         for object in request["validate"]:
             faults = (validated(object, version) for version in request["versions"])
             answer.append(next((fault for fault in faults if fault), None))
-    json.dump(answer, sys.stdout)
+    return answer
+
+
+def main():
+    for line in sys.stdin:
+        print(json.dumps(answered(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,10 @@ fn arguments(container: &Value) -> Vec<OsString> {
 fn the_binary_understands_the_arguments_of_every_container() {
     let Some(helm) = Helm::find() else { return };
     let further = json!({"llmService": {"allowUnauthenticated": true, "allowKeyEnv": ["A_*"], "allowBaseUrl": ["https://a.example.com"]}});
-    let releases =
-        helm.releases().into_iter().chain([("options".to_owned(), helm.release(Case::with("default", &further)))]);
+    let options = ("options".to_owned(), helm.release(Case::with("default", &further)));
     let mut seen = BTreeSet::new();
-    for (case, release) in releases {
-        for (pod, container) in own_containers(&release) {
+    for (case, release) in helm.releases().iter().chain([&options]) {
+        for (pod, container) in own_containers(release) {
             let args = arguments(container);
             assert!(Cli::read(args.clone()).is_ok(), "{case}: {pod}: {args:?}");
             seen.insert(args[1].clone());
@@ -40,7 +39,7 @@ fn the_binary_reads_every_variable_that_the_chart_sets() {
     let knows = |name: &str| source.contains(&format!("\"{name}\""));
     let mut unknown = BTreeSet::new();
     for (_, release) in helm.releases() {
-        for (_, container) in own_containers(&release) {
+        for (_, container) in own_containers(release) {
             let variables = container["env"].as_array().into_iter().flatten().map(|variable| text(&variable["name"]));
             // What the configuration of a values file refers to.
             let own = variables.filter(|name| !["GRAFANA_TOKEN"].contains(name));

@@ -3,9 +3,11 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use super::library::ask;
 use crate::support::monitoring::program;
 
 /// The image of tarsy in the values files.
@@ -71,8 +73,7 @@ impl Helm {
     fn ask(&self, key: &str, what: Value, versions: &[&str]) -> Vec<Value> {
         let mut request = json!({"chart": CHART, "versions": versions});
         request[key] = what;
-        let answer = run(Command::new(&self.0).arg(script("helm.py")), &request.to_string());
-        serde_json::from_str(&answer).unwrap()
+        serde_json::from_str(&ask(&self.0, &request.to_string())).unwrap()
     }
 
     /// Renders each case.
@@ -90,15 +91,18 @@ impl Helm {
         self.render(&[case]).remove(0).unwrap()
     }
 
-    /// Every case of `ci/` with its release.
-    pub(super) fn releases(&self) -> Vec<(String, Release)> {
-        let cases = Case::all();
-        let rendered = self.render(&cases);
-        let named = cases.into_iter().zip(rendered).map(|(case, rendered)| {
-            let release = rendered.unwrap_or_else(|fault| panic!("{}: {fault}", case.name));
-            (case.name, release)
-        });
-        named.collect()
+    /// Every case of `ci/` with its release. They are rendered once for all tests.
+    pub(super) fn releases(&self) -> &'static [(String, Release)] {
+        static RELEASES: OnceLock<Vec<(String, Release)>> = OnceLock::new();
+        RELEASES.get_or_init(|| {
+            let cases = Case::all();
+            let rendered = self.render(&cases);
+            let named = cases.into_iter().zip(rendered).map(|(case, rendered)| {
+                let release = rendered.unwrap_or_else(|fault| panic!("{}: {fault}", case.name));
+                (case.name, release)
+            });
+            named.collect()
+        })
     }
 
     /// The messages of `helm lint --strict` for each case.

@@ -94,7 +94,7 @@ async fn the_api_server_accepts_every_object_and_admits_every_pod_of_every_value
         releases.iter().flat_map(|(_, release)| release.objects.iter().map(|(_, object)| object.clone())).collect();
     let paths = Paths::of(api, &all).await;
     let (mut kinds, mut pods) = (BTreeMap::<String, u32>::new(), 0);
-    for (case, release) in &releases {
+    for (case, release) in releases {
         for (_, object) in &release.objects {
             let accepted = paths.try_create(api, object).await;
             assert_eq!(accepted, Ok(()), "{case}: {} {}", object["kind"], object["metadata"]["name"]);
