@@ -1,4 +1,6 @@
 //! Settling of ended investigations while the timeline stream accepts no event.
+//!
+//! The suite leaves twelve sessions unsettled, `./dev prove` forty, and `TARSY_SETTLING_ALERTS` another number.
 
 use async_nats::jetstream::{self, Context};
 use serde_json::json;
@@ -6,12 +8,11 @@ use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::investigation::ids::SessionId;
 use uuid::Uuid;
 
+use crate::support::figures::by_depth;
 use crate::support::http;
 use crate::support::process::metric_is;
 use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
-
-const ALERTS: usize = 40;
 
 /// Publishes alerts with different fingerprints.
 async fn publish(system: &TestSystem, count: usize, what: &str) -> Vec<SessionId> {
@@ -66,11 +67,12 @@ async fn without_the_timeline_stream_alerts_are_investigated_and_settled_when_it
     metric_is(&address, "tarsy_timeline_available", "", 0.0).await;
     readiness_is(&address, "ok, but the timeline stream is unavailable\n").await;
 
-    let sessions = publish(&system, ALERTS, "no stream").await;
-    completed(&system, ALERTS).await;
+    let alerts: u16 = by_depth("TARSY_SETTLING_ALERTS", 12, 40);
+    let sessions = publish(&system, alerts.into(), "no stream").await;
+    completed(&system, alerts.into()).await;
     assert_eq!(system.database.number("SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL"), 0);
     // A session is completed in the database before its slot is free.
-    metric_is(&address, "tarsy_settling", "", 40.0).await;
+    metric_is(&address, "tarsy_settling", "", alerts.into()).await;
     metric_is(&address, "tarsy_sessions_running", "", 0.0).await;
 
     system.migrate().await;

@@ -2,6 +2,7 @@
 //! texts that are made to be slow to parse.
 
 pub(crate) mod traces;
+pub(crate) mod seed_search;
 mod secrets;
 mod provider_keys;
 mod provider_bytes;

@@ -48,7 +48,18 @@ impl fmt::Display for Figures {
     }
 }
 
-/// A number from the environment, or the default of the suite.
+/// Whether `./dev prove` runs this test, with the quantities that prove a guarantee instead of the short ones of the
+/// suite.
+pub(crate) fn is_proof() -> bool {
+    std::env::var("TARSY_TEST_DEPTH").is_ok_and(|depth| depth == "prove")
+}
+
+/// How much a test does: `suite` in `./dev test`, `proof` in `./dev prove`, any other number by the variable.
+pub(crate) fn by_depth<N: std::str::FromStr>(variable: &str, suite: N, proof: N) -> N {
+    from_env(variable, if is_proof() { proof } else { suite })
+}
+
+/// A number from the environment, or the default.
 pub(crate) fn from_env<N: std::str::FromStr>(variable: &str, default: N) -> N {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")),

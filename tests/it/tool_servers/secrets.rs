@@ -1,5 +1,8 @@
 //! The corpus of secrets in the results of real servers: a file, a diff, a log and an object of a cluster, an echo.
 //! None is in what the system stores, sends, logs or shows to the model.
+//!
+//! The suite uses every fifth secret, `./dev prove` all of them, and `TARSY_SECRETS_STEP` sets another step. The tests of
+//! the mask use all of them in every layout.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,14 +10,15 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use aho_corasick::AhoCorasick;
 use serde_json::{Value, json};
 use tarsy::investigation::timeline::EventType;
 
 use super::cluster::Cluster;
 use super::investigation::{MARK, Shown, call, ended, publish, shown};
 use super::programs::{Node, Python, is_on_path, line};
+use crate::safety::seed_search::SeedSearch;
 use crate::safety::traces;
+use crate::support::figures::by_depth;
 use crate::support::grpc_recorder::GrpcRecorder;
 use crate::support::process::Tarsy;
 use crate::support::seeds::{Seed, readings, seeds};
@@ -116,34 +120,15 @@ fn shown_to_the_model(calls: &[SeedCall<'_>], shown: &[Shown]) -> BTreeSet<Strin
     leaks
 }
 
-/// Finds the secrets of all seeds at once, because the texts are long.
-struct Search<'a> {
-    seeds: Vec<&'a str>,
-    secrets: AhoCorasick,
-}
-
-impl<'a> Search<'a> {
-    fn new(seeds: &'a [Seed]) -> Self {
-        let of = |seed: &'a Seed| seed.secrets.iter().map(|secret| (seed.name.as_str(), secret));
-        let (seeds, secrets): (Vec<_>, Vec<_>) = seeds.iter().flat_map(of).unzip();
-        Self { seeds, secrets: AhoCorasick::new(secrets).unwrap() }
-    }
-
-    /// The names of the seeds of which a text shows a secret, also encoded.
-    fn find(&self, text: &str) -> BTreeSet<&'a str> {
-        let readings = readings(text);
-        let found = readings.iter().flat_map(|reading| self.secrets.find_overlapping_iter(reading));
-        found.map(|found| self.seeds[found.pattern().as_usize()]).collect()
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn secrets_in_the_results_of_real_servers_are_neither_stored_nor_sent_nor_logged() {
     let (Some(node), Some(python)) = (Node::find("secrets"), Python::find("secrets")) else { return };
     if !is_on_path("secrets", "git") {
         return;
     }
-    let (seeds, folder) = (seeds(), tempfile::tempdir().unwrap());
+    let step = by_depth("TARSY_SECRETS_STEP", 5, 1);
+    let seeds: Vec<Seed> = seeds().into_iter().step_by(step).collect();
+    let folder = tempfile::tempdir().unwrap();
     let [files, repository] = ["files", "repository"].map(|name| folder.path().join(name));
     for (folder, write) in [(&files, write_files as fn(&Path, &[Seed])), (&repository, write_repository)] {
         std::fs::create_dir(folder).unwrap();
@@ -180,10 +165,11 @@ async fn secrets_in_the_results_of_real_servers_are_neither_stored_nor_sent_nor_
     let prompts = recorder.sent();
     assert!(prompts.contains("[masked]") && prompts.contains("seed-0"));
     traces.push(("prompts".to_owned(), prompts));
-    let search = Search::new(&seeds);
+    let search = SeedSearch::new(&seeds);
     let samples: String = seeds.iter().map(|seed| seed.text.as_str()).collect();
-    assert_eq!(search.find(&samples), seeds.iter().map(|seed| seed.name.as_str()).collect::<BTreeSet<_>>());
-    let found: Vec<_> = traces.iter().map(|(place, text)| (place, search.find(text))).collect();
-    let shown: Vec<_> = found.into_iter().filter(|(_, seeds)| !seeds.is_empty()).collect();
+    let names = seeds.iter().map(|seed| seed.name.as_str()).collect::<BTreeSet<_>>();
+    assert_eq!(search.names(&readings(&samples)), names, "the search finds what is there");
+    let found = traces.iter().map(|(place, text)| (place, search.names(&readings(text))));
+    let shown: Vec<_> = found.filter(|(_, seeds)| !seeds.is_empty()).collect();
     assert_eq!(shown, Vec::new());
 }

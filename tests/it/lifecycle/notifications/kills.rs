@@ -1,24 +1,24 @@
-//! Workers that are killed at any instant: each notification is closed once, and arrives.
+//! Workers that are killed while they notify: each notification is closed once, and arrives.
+//!
+//! The suite has 24 sessions and two kills, `./dev prove` 60 sessions and four kills; `TARSY_NOTIFY_SESSIONS` sets
+//! another number of sessions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{closed, with_routes};
 use crate::proofs::load::{paced, publish_many};
-use crate::support::figures::from_env;
+use crate::support::figures::by_depth;
 use crate::support::http::endpoint::{Endpoint, Reply};
 use crate::support::system::Setup;
+use crate::support::wait::eventually;
 
-/// Sessions of the test in the suite; `TARSY_NOTIFY_SESSIONS` sets another number.
-const SESSIONS: usize = 60;
-const KILLS: usize = 4;
-/// Between two kills.
-const KILL_INTERVAL: Duration = Duration::from_millis(1_500);
+const SESSIONS_PER_KILL: usize = 15;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_route_learns_of_each_session_once_although_workers_are_killed() {
-    let sessions = from_env("TARSY_NOTIFY_SESSIONS", SESSIONS);
-    let kills = KILLS * sessions.div_ceil(SESSIONS);
+    let sessions: usize = by_depth("TARSY_NOTIFY_SESSIONS", 24, 60);
+    let kills = sessions.div_ceil(SESSIONS_PER_KILL);
     let answer = |_: &_| Reply::of(200).after(Duration::from_millis(40));
     let (one, two) = (Endpoint::start(answer).await, Endpoint::start(answer).await);
     let route = |name: &str, endpoint: &Endpoint| {
@@ -30,7 +30,9 @@ async fn each_route_learns_of_each_session_once_although_workers_are_killed() {
     let mut workers = vec![system.worker("w0").await.0, system.worker("w1").await.0];
     publish_many(&system, sessions).await;
     for kill in 0..kills {
-        tokio::time::sleep(KILL_INTERVAL).await; // pacing of the kills
+        // Sessions and messages are left for each next worker.
+        let sent = sessions * (kill + 1) / (kills + 2);
+        eventually("some messages have arrived", async || one.requests().len() >= sent).await;
         workers.remove(0).kill().await;
         workers.push(system.worker(&format!("w{}", kill + 2)).await.0);
     }

@@ -1,5 +1,6 @@
 //! What the export costs: the rate of iterations without and with a collector, in turns on the same machine.
 //!
+//! The suite runs six sessions without and six with a collector; `./dev prove` runs twelve and both twice.
 //! `TARSY_TRACING_SESSIONS=200` measures longer; the figures are printed with `-- --nocapture`.
 
 use std::time::Instant;
@@ -8,17 +9,15 @@ use serde_json::json;
 use tarsy::bus::{FINGERPRINT, NewAlert, Priority};
 
 use super::collector::Collector;
+use crate::support::figures::by_depth;
 use crate::support::process::Tarsy;
 use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
-const DEFAULT_SESSIONS: u32 = 12;
 const ITERATIONS: u32 = 4;
-/// Off and on, in turns.
-const ROUNDS: u32 = 4;
 
 fn sessions() -> u32 {
-    std::env::var("TARSY_TRACING_SESSIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_SESSIONS)
+    by_depth("TARSY_TRACING_SESSIONS", 6, 12)
 }
 
 /// Iterations per second of one worker for so many sessions.
@@ -48,11 +47,13 @@ async fn the_export_of_traces_loses_no_span_and_its_cost_is_measured() {
     let system = TestSystem::start_with(Setup { slots: 4, ..Setup::default() }).await;
     let collector = Collector::start().await;
     let on = [("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address.as_str())];
-    for round in 1..=ROUNDS / 2 {
+    // Off and on, in turns.
+    let rounds = by_depth("TARSY_TRACING_ROUNDS", 1, 2);
+    for round in 1..=rounds {
         let off = rate(&system, &format!("off-{round}"), &[]).await;
         let with = rate(&system, &format!("on-{round}"), &on).await;
         println!("iterations a second, {} sessions: {off:.1} without a collector, {with:.1} with one", sessions());
     }
     let iterations = collector.spans().iter().filter(|span| span.name == "iteration").count();
-    assert_eq!(iterations, usize::try_from(sessions() * ITERATIONS * ROUNDS / 2).unwrap());
+    assert_eq!(iterations, usize::try_from(sessions() * ITERATIONS * rounds).unwrap());
 }

@@ -9,9 +9,9 @@ use crate::support::system::{Setup, TestSystem};
 
 /// A part of each result, in the order of the calls: first at a server with short time-outs, then at a patient one.
 const RESULTS: [(&str, &str); 14] = [
-    ("hostile.hang", "no answer within 3000 ms"),
-    ("hostile.endless_events", "no answer within 3000 ms"),
-    ("hostile.endless_progress", "progress, but no answer within 4000 ms"),
+    ("hostile.hang", "no answer within 1000 ms"),
+    ("hostile.endless_events", "no answer within 1000 ms"),
+    ("hostile.endless_progress", "progress, but no answer within 2000 ms"),
     ("patient.endless_body", "the answer is too large"),
     ("patient.endless_event", "the answer is too large"),
     ("patient.huge_body", "the answer is too large"),
@@ -32,7 +32,7 @@ async fn a_hostile_server_over_http_ends_no_investigation_and_blocks_no_other() 
     let server = HostileHttp::start(&names, &elsewhere.url()).await;
     server.be_restless();
     let servers = [
-        server.config_line("hostile", "tool_timeout: 3s, max_tool_timeout: 4s"),
+        server.config_line("hostile", "tool_timeout: 1s, max_tool_timeout: 2s"),
         server.config_line("patient", "scope: session"),
     ]
     .concat();

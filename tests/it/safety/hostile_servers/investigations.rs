@@ -1,5 +1,6 @@
 //! Whole investigations with tools of a hostile server.
 
+use futures_util::future::join_all;
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::investigation::ids::SessionId;
@@ -13,20 +14,22 @@ use crate::support::wait::eventually;
 
 /// Selects the recording that calls the hostile tools.
 const MARK: &str = "HostileServer";
-/// The behaviours that the model tries at a server with short time-outs, one after the other.
+/// The behaviours that the model tries one after the other.
 const BEHAVIOURS: [&str; 11] =
     ["crash", "crash_midway", "hang", "late", "garbage", "wrong_shape", "no_result", "twice", "progress", "fake", "ok"];
+/// Those that are never answered in time. They are tried at a server that need not answer anything in time.
+const EXPIRED: [&str; 4] = ["hang", "late", "no_result", "progress"];
 /// A part of each result, in the order of the calls; the last three are at a server with long time-outs.
 const RESULTS: [(&str, &str); 14] = [
     ("crash", "connection lost during the call"),
     ("crash_midway", "connection lost during the call"),
-    ("hang", "no answer within 3000 ms"),
-    ("late", "no answer within 3000 ms"),
+    ("hang", "no answer within 1000 ms"),
+    ("late", "no answer within 1000 ms"),
     ("garbage", "answer after garbage"),
     ("wrong_shape", "the tool sent a message that is no result of a tool"),
-    ("no_result", "no answer within 3000 ms"),
+    ("no_result", "no answer within 1000 ms"),
     ("twice", "once"),
-    ("progress", "progress, but no answer within 4000 ms"),
+    ("progress", "progress, but no answer within 2000 ms"),
     ("fake", "owned"),
     ("ok", "answer of ok"),
     ("huge", "the answer is too large"),
@@ -65,11 +68,13 @@ async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
     let many = HostileServer::listing((0..300).map(long).collect()).await;
     let servers = [
         server.config_line("hostile", "tool_timeout: 3s, max_tool_timeout: 4s"),
+        server.config_line("hasty", "tool_timeout: 1s, max_tool_timeout: 2s"),
         server.config_line("patient", "deny: [ok]"),
         many.config_line("zz-many", ""),
     ]
     .concat();
-    let mut calls: Vec<String> = BEHAVIOURS.iter().map(|name| format!("hostile.{name}")).collect();
+    let server_of = |name: &str| if EXPIRED.contains(&name) { "hasty" } else { "hostile" };
+    let mut calls: Vec<String> = BEHAVIOURS.iter().map(|name| format!("{}.{name}", server_of(name))).collect();
     calls.extend(["patient.huge", "patient.flood", "patient.wait"].map(str::to_owned));
     let setup = Setup {
         servers: &servers,
@@ -107,7 +112,7 @@ async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
     println!("peak memory of the worker: {before} MiB before, {} MiB after", before + growth);
     assert!(growth < MAX_GROWTH, "{growth} MiB");
     let running = children_of(worker.pid(), "bridge.sh").len();
-    assert!(running <= 3, "{running} processes for three servers");
+    assert!(running <= 4, "{running} processes for four servers");
     worker.terminate();
     assert!(worker.ended().await.success());
     eventually("the processes of the servers have ended", async || server.open() == 0 && many.open() == 0).await;
@@ -135,30 +140,33 @@ async fn results_have_the_order_of_their_calls_whichever_comes_first() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_and_an_expired_session_cancel_their_call_at_the_server() {
-    for by_deadline in [false, true] {
-        let server = HostileServer::start(&["hang"]).await;
-        let setup = Setup {
-            servers: &server.config_line("hostile", "allow: [hang]"),
-            transcript: Some(recording(&["hostile.hang".to_owned()])),
-            ..Setup::default()
-        };
-        let system = TestSystem::start_with(setup).await;
-        if by_deadline {
-            let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
-            let config = config.replace("worker:\n", "worker:\n  session_timeout: 5s\n");
-            std::fs::write(system.file("tarsy.yaml"), config).unwrap();
-        }
-        let (_worker, _) = system.worker("w1").await;
-        let session = publish(&system).await;
-        let mut timeline = system.follow(session).await;
-        server.called("hang", 1).await;
-        if !by_deadline {
-            let mut cancel = system.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
-            assert_eq!(cancel.finished().await.0, 0, "{}", cancel.log());
-        }
-        assert_eq!(server.cancelled("hang").await, "\"the call was given up\"");
-        let end = timeline.finish().await;
-        let expected = if by_deadline { EventType::SessionTimedOut } else { EventType::SessionCancelled };
-        assert_eq!(end.event_type, expected);
+    let ends = [EventType::SessionCancelled, EventType::SessionTimedOut];
+    join_all(ends.map(assert_end_cancels_the_call)).await;
+}
+
+/// A session in whose call this end occurs.
+async fn assert_end_cancels_the_call(expected: EventType) {
+    let by_deadline = expected == EventType::SessionTimedOut;
+    let server = HostileServer::start(&["hang"]).await;
+    let setup = Setup {
+        servers: &server.config_line("hostile", "allow: [hang]"),
+        transcript: Some(recording(&["hostile.hang".to_owned()])),
+        ..Setup::default()
+    };
+    let system = TestSystem::start_with(setup).await;
+    if by_deadline {
+        let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
+        let config = config.replace("worker:\n", "worker:\n  session_timeout: 5s\n");
+        std::fs::write(system.file("tarsy.yaml"), config).unwrap();
     }
+    let (_worker, _) = system.worker("w1").await;
+    let session = publish(&system).await;
+    let mut timeline = system.follow(session).await;
+    server.called("hang", 1).await;
+    if !by_deadline {
+        let mut cancel = system.tarsy("cancel", &["sessions", "cancel", &session.to_string()]);
+        assert_eq!(cancel.finished().await.0, 0, "{}", cancel.log());
+    }
+    assert_eq!(server.cancelled("hang").await, "\"the call was given up\"");
+    assert_eq!(timeline.finish().await.event_type, expected);
 }

@@ -1,7 +1,7 @@
 //! Any bytes are an answer of a provider, and any bytes are the history of a conversation.
 //!
 //! The seeds are the recorded streams of `tests/fixtures` and the histories below. The suite tries them and some
-//! hundred random changes of them. `TARSY_FUZZ_SECS=60 ./dev test --test it provider_bytes -- --nocapture` searches
+//! hundred random changes of them, in half a second; `./dev prove` goes on for a minute. `TARSY_FUZZ_SECS=60 ./dev test --test it provider_bytes -- --nocapture` searches
 //! longer; `TARSY_FUZZ_SEED` repeats a search. The targets in `fuzz/providers` search with libFuzzer.
 
 pub(crate) mod arena;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use self::arena::{APIS, Api, Arena};
-use crate::support::figures::from_env;
+use crate::support::figures::{by_depth, from_env};
 
 /// Pieces of the languages that the readers read.
 const WORDS: [&str; 30] = [
@@ -126,7 +126,7 @@ fn search(what: &str, seeds: &[Vec<u8>], first_bytes: &[u8], property: fn(&Arena
     let seed = from_env("TARSY_FUZZ_SEED", fastrand::u64(..));
     println!("{what}: TARSY_FUZZ_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let until = Instant::now() + Duration::from_secs(from_env("TARSY_FUZZ_SECS", 2));
+    let until = Instant::now() + Duration::from_secs_f64(by_depth("TARSY_FUZZ_SECS", 0.5, 60.0));
     let mut tried = 0;
     while Instant::now() < until {
         let bytes = [vec![random.u8(..)], changed(seeds, &mut random)].concat();

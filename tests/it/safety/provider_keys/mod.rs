@@ -1,7 +1,8 @@
 //! A provider's key leaves the LLM service only in the header of a request, whatever fails.
 //!
 //! Every failure has a key of its own. All of them happen in one system of real processes; then everything that the
-//! system has stored, sent, logged and printed is searched for every key, also in encoded forms.
+//! system has stored, sent, logged and printed is searched for every key, also in encoded forms. In the suite each failure
+//! happens at two of the four interfaces, in `./dev prove` at each of them.
 
 mod forms;
 mod provider;
@@ -21,6 +22,7 @@ use uuid::Uuid;
 use self::forms::{Search, SeededKey};
 use self::provider::{FAILURES, REPEATS_RESULT};
 use crate::safety::traces::{self, Overheard, Traces};
+use crate::support::figures::is_proof;
 use crate::support::http;
 use crate::support::process::{TARSY, Tarsy};
 use crate::support::system::{Setup, TestSystem};
@@ -86,6 +88,21 @@ fn config(names: &[String], address: &str, evidence: &str) -> String {
     .to_string()
 }
 
+/// The failures at their interfaces, as `<api>-<failure>`: each failure at half of them, or at each in a proof.
+fn names(failures: &[&str]) -> Vec<String> {
+    // The test itself names these.
+    let is_named = |api: &str, failure: &str| api == "google" && ["cut", REFUSED, REPEATS_RESULT].contains(&failure);
+    let mut names = Vec::new();
+    for (row, api) in APIS.iter().enumerate() {
+        for (column, failure) in failures.iter().enumerate() {
+            if is_proof() || (row + column) % 2 == 0 || is_named(api, failure) {
+                names.push(format!("{api}-{failure}"));
+            }
+        }
+    }
+    names
+}
+
 /// A tool whose result contains a key.
 fn evidence(system: &TestSystem, key: &str) -> String {
     let folder = system.file("leaking");
@@ -137,8 +154,7 @@ async fn asked_directly(address: &str, url: &str, key_variable: &str) -> String 
 async fn a_seeded_key_is_nowhere_after_every_failure_of_a_provider() {
     let provider = provider::start().await;
     let failures = || FAILURES.into_iter().chain([REFUSED, NOT_PERMITTED, REPEATS_RESULT]);
-    let names: Vec<String> =
-        APIS.iter().flat_map(|api| failures().map(move |failure| format!("{api}-{failure}"))).collect();
+    let names = names(&failures().collect::<Vec<_>>());
     let mut keys: Vec<SeededKey> = names.iter().map(|name| key(name)).collect();
     let in_address = key(IN_ADDRESS);
     let of = |name: &str| keys.iter().find(|key| key.name == name).unwrap().text.clone();

@@ -1,4 +1,7 @@
 //! Secrets enter the system through every port; none is in what it stores, sends or logs.
+//!
+//! The suite uses every fourth secret, `./dev prove` all of them, and `TARSY_SECRETS_STEP` sets another step. The tests of
+//! the mask use all of them in every layout.
 
 mod environment;
 mod rotation;
@@ -12,10 +15,12 @@ use tarsy::investigation::mask::Mask;
 use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
 
+use crate::safety::seed_search::SeedSearch;
+use crate::support::figures::by_depth;
 use crate::support::grpc_recorder::GrpcRecorder;
 use crate::support::http;
 use crate::support::process::{TARSY, Tarsy};
-use crate::support::seeds::{Seed, seeds};
+use crate::support::seeds::{Seed, readings, seeds};
 use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
@@ -36,7 +41,10 @@ fn known_seeds() -> Vec<Seed> {
     let samples = json!({"samples": texts(&alone)}).to_string();
     let together = [markdown(&alone), samples.clone(), json!({"event": samples}).to_string(), format!("{samples:?}")];
     let together = together.map(|text| mask.apply(&text).into_owned());
-    alone.into_iter().filter(|seed| together.iter().all(|text| seed.shown_in(text).is_none())).collect()
+    let search = SeedSearch::new(&alone);
+    let shown: BTreeSet<String> =
+        together.iter().flat_map(|text| search.names(&readings(text))).map(str::to_owned).collect();
+    alone.into_iter().filter(|seed| !shown.contains(&seed.name)).collect()
 }
 
 /// The seeds that fit into a header, and that are recognised in an error text about this header.
@@ -111,32 +119,23 @@ struct Traces(Vec<(&'static str, String)>);
 
 impl Traces {
     /// Every secret in plain text, also within JSON or JSON within JSON, with its origin.
-    fn of(&self, seeds: &[&Seed]) -> BTreeSet<String> {
+    fn of(&self, seeds: &[Seed]) -> BTreeSet<String> {
         let unescaped = |text: &str| {
             text.replace("\\\\", "\u{0}").replace("\\\"", "\"").replace("\\n", "\n").replace('\u{0}', "\\")
         };
+        let search = SeedSearch::new(seeds);
         let mut found = BTreeSet::new();
         for (place, text) in &self.0 {
             let once = unescaped(text);
             let readings = [text.clone(), unescaped(&once), once];
-            for seed in seeds {
-                let shown = |secret: &String| readings.iter().find_map(|reading| excerpt(reading, secret));
-                found.extend(seed.secrets.iter().find_map(shown).map(|text| format!("{place}: {}: {text}", seed.name)));
-            }
+            let shown = search.excerpts(&readings).into_iter();
+            found.extend(shown.map(|(name, excerpt)| format!("{place}: {name}: {excerpt}")));
             if readings.iter().any(|reading| reading.contains(KNOWN)) {
                 found.insert(format!("{place}: a known value"));
             }
         }
         found
     }
-}
-
-/// The text around the first occurrence of a secret.
-fn excerpt(text: &str, secret: &str) -> Option<String> {
-    let at = text.find(secret)?;
-    let (before, after) = (text.get(..at)?, text.get(at..)?);
-    let before: String = before.chars().rev().take(120).collect();
-    Some(before.chars().rev().chain(after.chars().take(120)).collect())
 }
 
 /// Every row of every table.
@@ -177,9 +176,12 @@ async fn publish(system: &TestSystem, headers: Value, body: &str) -> SessionId {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
-    let seeds = known_seeds();
+    let step = by_depth("TARSY_SECRETS_STEP", 4, 1);
+    let known = known_seeds();
+    assert!(known.len() >= 300, "{}", known.len());
+    let seeds: Vec<Seed> = known.into_iter().step_by(step).collect();
     let in_headers = of_headers(&seeds);
-    assert!(seeds.len() >= 300 && in_headers.len() >= 100, "{} {}", seeds.len(), in_headers.len());
+    assert!(in_headers.len() >= 100 / step, "{}", in_headers.len());
     let system = TestSystem::start_with(Setup { transcript: Some(transcript(&seeds)), ..Setup::default() }).await;
     std::fs::create_dir(system.file("leaking")).unwrap();
     evidence(&system.file("leaking"), &seeds);
@@ -247,8 +249,7 @@ async fn secrets_from_every_input_are_in_no_dump_stream_log_prompt_or_metric() {
         let (_, text) = traces.0.iter().find(|(name, _)| *name == place).unwrap();
         assert!(text.contains(holds), "{place} does not contain {holds}");
     }
-    let all: Vec<&Seed> = seeds.iter().collect();
-    assert_eq!(traces.of(&all), BTreeSet::new());
+    assert_eq!(traces.of(&seeds), BTreeSet::new());
     assert!(!traces.0.iter().any(|(_, text)| text.contains("w0rd-0f-the-runb00k")));
     let sent = std::fs::read_to_string(system.file("tool_calls")).unwrap();
     assert!(sent.contains(KNOWN), "a tool gets the arguments as the model wrote them");

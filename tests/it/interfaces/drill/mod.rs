@@ -1,7 +1,9 @@
 //! `tarsy drill`: every built-in drill, with and without a kill of its worker.
 
+mod long;
+
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -177,21 +179,7 @@ async fn the_findings_of_two_agents_are_synthesised_when_their_worker_is_killed(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn five_hundred_iterations_fit_a_window_of_a_tenth_of_their_results() {
-    let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
-    let (nats_url, database_url) = (nats.url(), database.url());
-    let env = [("NATS_URL", nats_url.as_str()), ("DATABASE_URL", database_url)];
-    let began = Instant::now();
-    let mut drill = Tarsy::spawn("drill", &["drill", "log-trail"], &env);
-    let (code, shown) = drill.finished_within(Duration::from_secs(600)).await;
-    println!("took {:?}", began.elapsed());
-    assert_eq!(code, 0, "{}\n{}", shown.lines().rev().take(20).collect::<Vec<_>>().join("\n"), drill.log());
-    // Like a provider, the recording refuses a request that is larger than its window.
-    assert!(database.holds("SELECT count(*) = 500 AND count(error) = 0 FROM llm_interactions"));
-    assert!(database.holds("SELECT max(input_tokens) BETWEEN 50000 AND 64000 FROM llm_interactions"));
-    assert!(database.holds("SELECT count(*) BETWEEN 10 AND 60 FROM entries WHERE kind = 'elided'"));
-    let cited = "SELECT count(*) FROM entries WHERE tool_call_id = 'call_317_0' AND event_seq IS NOT NULL \
-                 AND entry_no <= (SELECT max((body ->> 'up_to')::integer) FROM entries WHERE kind = 'elided')";
-    assert_eq!(database.number(cited), 1, "the analysis cites a result that was removed from the window");
+    long::assert_fits().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
