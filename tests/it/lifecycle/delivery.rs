@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::support::process::metric_is;
 use crate::support::system::TestSystem;
+use crate::support::wait::eventually;
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
@@ -262,10 +263,5 @@ async fn a_secret_in_an_alert_is_masked_everywhere_and_its_raw_body_is_deleted()
     }
     // The raw body is deleted when the alert is settled, just after the end event is on the stream.
     let raw = "SELECT count(*) FROM alerts WHERE raw IS NOT NULL";
-    let deleted = async {
-        while system.database.number(raw) > 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, deleted).await.expect("the raw body is not deleted");
+    eventually("the raw body is deleted", async || system.database.number(raw) == 0).await;
 }

@@ -12,6 +12,7 @@ use crate::support::process::ports::free_address;
 use crate::support::system::{TestSystem, follow_on, publish_on};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// No process listens on this address.
 const NOWHERE: &str = "127.0.0.1:1";
 
@@ -29,17 +30,15 @@ async fn probe(address: &str, path: &str) -> Option<(u16, String)> {
 /// Returns when `/readyz` answers with this status and text.
 pub(crate) async fn is_ready(address: &str, expected: (u16, &str)) {
     let mut last = None;
-    let asked = async {
-        loop {
-            last = probe(address, "/readyz").await;
-            if last.as_ref().is_some_and(|(status, body)| (*status, body.as_str()) == expected) {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
+    let mut asked = async || {
+        last = probe(address, "/readyz").await;
+        last.as_ref().is_some_and(|(status, body)| (*status, body.as_str()) == expected)
     };
-    let reached = tokio::time::timeout(TIMEOUT, asked).await;
-    assert!(reached.is_ok(), "/readyz does not answer {expected:?}, but {last:?}");
+    let limit = Instant::now() + TIMEOUT;
+    while !asked().await {
+        assert!(Instant::now() < limit, "/readyz does not answer {expected:?}, but {last:?}");
+        tokio::time::sleep(POLL_INTERVAL).await; // pacing of the looks
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

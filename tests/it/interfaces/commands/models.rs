@@ -198,20 +198,29 @@ async fn doctor_fails_a_provider_in_use_that_cannot_work_and_warns_of_others() {
             .map(|check| format!("{} {}", check["check"].as_str().unwrap(), check["verdict"].as_str().unwrap()))
             .collect()
     };
-    let checks = found(system.run(&["doctor", "--no-probe", "--json"]).await.exits(1));
+    let using = |provider: &str| {
+        let config =
+            PROVIDERS.replace("defaults: {llm_provider: a-good}", &format!("defaults: {{llm_provider: {provider}}}"));
+        System::before(system.address.clone(), &config)
+    };
+    let (without_key, wrong_key) = (using("e-no-key"), using("b-wrong-key"));
+    let (unprobed, probed) = (["doctor", "--no-probe", "--json"], ["doctor", "--json"]);
+    // Each of them waits for servers that are not there.
+    let (good, ran, wrong, asked) = tokio::join!(
+        system.run(&unprobed),
+        without_key.run(&unprobed),
+        wrong_key.run(&unprobed),
+        wrong_key.run(&probed)
+    );
+    let checks = found(good.exits(1));
     assert_eq!(checks[0], "model a-good ok");
     assert!(checks.contains(&"model e-no-key warn".to_owned()), "{checks:?}");
-    let config = PROVIDERS.replace("defaults: {llm_provider: a-good}", "defaults: {llm_provider: e-no-key}");
-    std::fs::write(system.folder.path().join("tarsy.yaml"), config).unwrap();
-    let ran = system.run(&["doctor", "--no-probe", "--json"]).await.exits(1);
-    let failed = ran.json().into_iter().find(|check| check["check"] == "model e-no-key").unwrap();
+    let failed = ran.exits(1).json().into_iter().find(|check| check["check"] == "model e-no-key").unwrap();
     assert_eq!(failed["verdict"], "fail");
     assert!(failed["fix"].as_str().unwrap().starts_with("set OPENAI_API_KEY "), "{failed}");
-    let config = PROVIDERS.replace("defaults: {llm_provider: a-good}", "defaults: {llm_provider: b-wrong-key}");
-    std::fs::write(system.folder.path().join("tarsy.yaml"), config).unwrap();
-    let checks = found(system.run(&["doctor", "--no-probe", "--json"]).await.exits(1));
+    let checks = found(wrong.exits(1));
     assert_eq!(checks[0], "model b-wrong-key ok", "a key is set; only the provider knows that it is wrong");
-    let checks = found(system.run(&["doctor", "--json"]).await.exits(1));
+    let checks = found(asked.exits(1));
     assert_eq!(checks[0], "model b-wrong-key fail");
 }
 

@@ -10,6 +10,7 @@ use crate::support::http;
 use crate::support::monitoring::{Server, flag, program};
 use crate::support::process::{Tarsy, metric};
 use crate::support::system::TestSystem;
+use crate::support::wait::eventually;
 
 const TOKEN: &str = "token-of-alertmanager";
 
@@ -47,12 +48,8 @@ async fn fire(alertmanager: &Server, name: &str) {
 /// Returns when the receiver has sent `count` answers of this status class.
 async fn answered(metrics: &str, code: &str, count: f64) {
     let labels = format!("path=\"alertmanager\",code=\"{code}\"");
-    let reached = async {
-        while metric(metrics, "tarsy_receive_requests_total", &labels).await < count {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(super::TEST_TIMEOUT, reached).await.unwrap_or_else(|_| panic!("no {count} answers {code}"));
+    let reached = async || metric(metrics, "tarsy_receive_requests_total", &labels).await >= count;
+    eventually(&format!("{count} answers {code}"), reached).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,12 +81,7 @@ async fn a_real_alertmanagers_alert_is_investigated_after_an_outage_of_the_broke
 /// Follows the session of this alert to its completion. Returns the end of the subject and the severity.
 async fn investigated(system: &TestSystem, name: &str) -> String {
     let sessions = format!("SELECT count(*) FROM alerts WHERE place = 'opened' AND alert_type = '{name}'");
-    let opened = async {
-        while system.database.number(&sessions) == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(super::TEST_TIMEOUT, opened).await.unwrap_or_else(|_| panic!("no session for {name}"));
+    eventually(&format!("a session for {name}"), async || system.database.number(&sessions) > 0).await;
     let id = system
         .database
         .text(&format!("SELECT alert_id::text FROM alerts WHERE place = 'opened' AND alert_type = '{name}'"));

@@ -10,11 +10,17 @@ use tokio::task::JoinHandle;
 use super::Receiver;
 use crate::support::http::{self, Answer, head};
 use crate::support::process::metric_is;
+use crate::support::wait::eventually;
 
 const TOKEN: &str = "s3cret-of-the-receiver";
 const AUTHORIZED: (&str, &str) = ("authorization", "Bearer s3cret-of-the-receiver");
-/// An honest client is answered within this time, whatever other clients do.
+/// An honest client is answered within this time, whatever other clients do, on a machine that answers at once.
 const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// The same on this machine: on a busy one, every answer takes longer.
+fn max_wait(without_others: Duration) -> Duration {
+    MAX_WAIT + 10 * without_others
+}
 
 async fn connect(address: &str) -> TcpStream {
     TcpStream::connect(address).await.unwrap()
@@ -64,12 +70,8 @@ async fn send_from(from: [u8; 4], to: &str, bytes: &[u8]) -> Option<Answer> {
 /// Sends these bytes repeatedly until the answer has this status. Returns how long that took.
 async fn accepted_from(from: [u8; 4], to: &str, bytes: &[u8], status: u16) -> Duration {
     let began = Instant::now();
-    let accepted = async {
-        while send_from(from, to, bytes).await.is_none_or(|answer| answer.status != status) {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(super::TEST_TIMEOUT, accepted).await.expect("the request is never accepted");
+    let accepted = async || send_from(from, to, bytes).await.is_some_and(|answer| answer.status == status);
+    eventually("the request is accepted", accepted).await;
     began.elapsed()
 }
 
@@ -77,6 +79,7 @@ async fn accepted_from(from: [u8; 4], to: &str, bytes: &[u8], status: u16) -> Du
 async fn a_crowd_of_incomplete_requests_does_not_delay_an_honest_client() {
     let receiver = Receiver::start(&[("TARSY_RECEIVE_TOKEN", TOKEN)]).await;
     let request = [head("POST", "/alert", &[AUTHORIZED], Some(1)), b"a".to_vec()].concat();
+    let limit = max_wait(accepted_from([127, 0, 0, 4], &receiver.address, &request, 202).await);
     let mut held = Vec::new();
     for _ in 0..300 {
         let mut stream = connect(&receiver.address).await;
@@ -87,7 +90,7 @@ async fn a_crowd_of_incomplete_requests_does_not_delay_an_honest_client() {
     let same = accepted_from([127, 0, 0, 1], &receiver.address, &request, 202).await;
     let other = accepted_from([127, 0, 0, 2], &receiver.address, &request, 202).await;
     println!("beside 300 incomplete heads: {same:.1?} from the same address, {other:.1?} from another one");
-    assert!(same < MAX_WAIT && other < MAX_WAIT, "{same:?} {other:?}");
+    assert!(same < limit && other < limit, "{same:?} {other:?} of {limit:?}");
 
     let flood = flood(&receiver.address);
     let began = Instant::now();
@@ -102,19 +105,20 @@ async fn a_crowd_of_incomplete_requests_does_not_delay_an_honest_client() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_of_connections_to_the_metrics_does_not_block_the_probes() {
     let receiver = Receiver::start(&[]).await;
+    let probe = head("GET", "/healthz", &[], None);
+    let limit = max_wait(accepted_from([127, 0, 0, 4], &receiver.metrics, &probe, 200).await);
     let mut held = Vec::new();
     for _ in 0..300 {
         let mut stream = connect(&receiver.metrics).await;
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: ta").await.ok();
         held.push(stream);
     }
-    let probe = head("GET", "/healthz", &[], None);
     let same = accepted_from([127, 0, 0, 1], &receiver.metrics, &probe, 200).await;
     let other = accepted_from([127, 0, 0, 2], &receiver.metrics, &probe, 200).await;
     println!(
         "beside 300 incomplete heads at the metrics address: {same:.1?} from the same address, {other:.1?} from another one"
     );
-    assert!(same < MAX_WAIT && other < MAX_WAIT, "{same:?} {other:?}");
+    assert!(same < limit && other < limit, "{same:?} {other:?} of {limit:?}");
     let metrics = head("GET", "/metrics", &[], None);
     let text = send_from([127, 0, 0, 2], &receiver.metrics, &metrics).await.unwrap().body;
     let refused = text

@@ -16,6 +16,7 @@ use tarsy::bus::{ConnectRetry, Nats, Options, TopologySettings};
 use crate::support::http::{self, Answer};
 use crate::support::nats::NatsServer;
 use crate::support::process::Tarsy;
+use crate::support::wait::eventually;
 
 /// A receiver, its broker and the streams.
 struct Receiver {
@@ -68,12 +69,8 @@ impl Receiver {
 
     /// Returns when `/readyz` answers with this status.
     async fn readiness_is(&self, status: u16) {
-        let reached = async {
-            while http::get(&self.metrics, "/readyz").await.status != status {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(TEST_TIMEOUT, reached).await.expect("the readiness has not changed in time");
+        let what = format!("the readiness is {status}");
+        eventually(&what, async || http::get(&self.metrics, "/readyz").await.status == status).await;
     }
 
     async fn stream(&self) -> Stream {

@@ -186,12 +186,8 @@ async fn a_receiver_that_is_stopped_finishes_its_open_requests() {
     assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n", "the receiver does not read the body");
     receiver.process.terminate();
     receiver.readiness_is(503).await;
-    let closed = async {
-        while TcpStream::connect(&receiver.address).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(super::TEST_TIMEOUT, closed).await.expect("the receiver still accepts connections");
+    let closed = async || TcpStream::connect(&receiver.address).await.is_err();
+    eventually("the receiver accepts no connection any more", closed).await;
     open.write_all(b"last word").await.unwrap();
     let answer = http::read(&mut open).await.unwrap();
     assert_eq!(receiver.published(&answer).await.payload.as_ref(), b"last word");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::expressions::{
     Expression, annotation_expressions, panel_expressions, rule_files, rules, without_thresholds,
 };
-use super::{Fleet, TEST_TIMEOUT, query_is, scrape_config};
+use super::{Fleet, QUERY_INTERVAL, TEST_TIMEOUT, query_is, scrape_config};
 use crate::support::http;
 use crate::support::monitoring::{Server, flag, program};
 
@@ -46,7 +46,7 @@ async fn without_data(server: &Server, expressions: Vec<Expression>) -> Vec<Expr
             if left.iter().all(|expression| reason_of(expression).is_some()) {
                 return;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(200)).await; // pacing of the queries
+            tokio::time::sleep(5 * QUERY_INTERVAL).await; // pacing of the queries
         }
     };
     tokio::time::timeout(TEST_TIMEOUT, all_have_data).await.ok();

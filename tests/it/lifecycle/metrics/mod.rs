@@ -24,6 +24,8 @@ use crate::support::wait::eventually;
 use crate::web::Web;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// Between two looks at Prometheus, which scrapes once a second.
+const QUERY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One process of every role, and the addresses of their metrics.
 struct Fleet {
@@ -69,14 +71,8 @@ impl Fleet {
 }
 
 async fn status_is(address: &str, path: &str, status: u16) {
-    let reached = async {
-        while http::get(address, path).await.status != status {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(TEST_TIMEOUT, reached)
-        .await
-        .unwrap_or_else(|_| panic!("{path} does not answer {status} in time"));
+    let what = format!("{path} answers {status}");
+    eventually(&what, async || http::get(address, path).await.status == status).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -245,7 +241,7 @@ async fn query_is(server: &Server, query: &str, expected: &[(String, String)]) {
             if found == expected {
                 return;
             }
-            tokio::task::yield_now().await;
+            tokio::time::sleep(QUERY_INTERVAL).await; // pacing of the queries
         }
     };
     let waited = tokio::time::timeout(TEST_TIMEOUT, reached).await;

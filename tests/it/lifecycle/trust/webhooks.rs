@@ -10,6 +10,7 @@ use super::investigated;
 use crate::support::http::{self, Answer};
 use crate::support::process::Tarsy;
 use crate::support::system::{Setup, TestSystem};
+use crate::support::wait::eventually;
 
 const GROUP: &str = r#"{}:{alertname="CheckoutDown"}"#;
 
@@ -45,12 +46,9 @@ impl ReceivingSystem {
 
     /// Waits until the receiver is connected; it answers with 503 before.
     async fn connected(&self) {
-        let opened = async {
-            while self.post("/alert?priority=low", &[], &json!({"status": "resolved", "a": 1})).await.status != 202 {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), opened).await.expect("the receiver does not connect");
+        let body = json!({"status": "resolved", "a": 1});
+        let accepted = async || self.post("/alert?priority=low", &[], &body).await.status == 202;
+        eventually("the receiver is connected", accepted).await;
     }
 
     async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {

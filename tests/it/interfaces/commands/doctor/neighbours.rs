@@ -53,14 +53,15 @@ async fn a_broker_without_jetstream_is_one_fault_with_its_fix_everywhere() {
         (server.url(), "has no JetStream: it is switched off in nats-server", "start nats-server with -js"),
         (account, "has no JetStream: it is switched off for the account", "set jetstream: enabled in this account"),
     ];
-    let found = join_all(cases.iter().map(|(url, ..)| checks(url, database.url(), "streams"))).await;
-    for ((url, detail, fix), found) in cases.into_iter().zip(found) {
-        assert_one_fails(&found, detail, fix);
+    // The commands mostly wait, so they run beside each other.
+    join_all(cases.iter().map(async |(url, detail, fix)| {
+        assert_one_fails(&checks(url, database.url(), "streams").await, detail, fix);
         for args in [&["migrate"][..], &["queue", "--wait", "1s"], &["dead-letters", "list"]] {
-            let ran = commands(&url, database.url(), args).await.exits(1);
+            let ran = commands(url, database.url(), args).await.exits(1);
             assert!(ran.err.contains(detail) && ran.err.contains(fix), "{ran:#?}");
         }
-    }
+    }))
+    .await;
     let id = "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa";
     let others: [(&[&str], i32); 6] = [
         (&["submit", "-"], 1),
@@ -108,16 +109,16 @@ async fn each_refused_or_malformed_address_of_the_broker_has_its_own_sentence() 
         ),
         (format!("nats://{NOWHERE}"), 1, "Connection refused", "start nats-server -js there, or set NATS_URL"),
     ];
-    let found = join_all(cases.iter().map(|(url, ..)| checks(url, database.url(), "nats"))).await;
-    for ((url, code, detail, fix), found) in cases.into_iter().zip(found) {
-        assert_one_fails(&found, detail, fix);
+    join_all(cases.iter().map(async |(url, code, detail, fix)| {
+        assert_one_fails(&checks(url, database.url(), "nats").await, detail, fix);
         for args in [&["submit", "-"][..], &["migrate"]] {
-            let ran = commands(&url, database.url(), args).await.exits(code);
+            let ran = commands(url, database.url(), args).await.exits(*code);
             assert!(ran.err.contains(detail) && ran.err.contains(fix), "{ran:#?}");
             assert_eq!(ran.err.lines().count(), 1, "{ran:#?}");
             assert!(!ran.err.contains("authorization violation"), "{ran:#?}");
         }
-    }
+    }))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,14 +146,18 @@ async fn each_refusal_of_the_database_has_its_own_sentence_and_fix() {
         ),
     ];
     let broker = nats.url();
-    let found = join_all(cases.iter().map(|(url, ..)| checks(&broker, url, "postgres"))).await;
-    for ((url, code, detail, fix), found) in cases.into_iter().zip(found) {
-        assert_one_fails(&found, detail, fix);
-        assert!(!found[0][1].contains("Is the server running"), "{found:#?}");
-        let ran = commands(&nats.url(), &url, &["sessions", "list"]).await.exits(code);
+    // No command waits long, so they run one after the other, before the checks, which wait for workers.
+    for (url, code, detail, fix) in &cases {
+        let ran = commands(&broker, url, &["sessions", "list"]).await.exits(*code);
         assert!(ran.err.contains(detail) && ran.err.contains(fix), "{ran:#?}");
         assert!(ran.took < Duration::from_secs(5), "{ran:#?}");
     }
+    join_all(cases.iter().map(async |(url, _, detail, fix)| {
+        let found = checks(&broker, url, "postgres").await;
+        assert_one_fails(&found, detail, fix);
+        assert!(!found[0][1].contains("Is the server running"), "{found:#?}");
+    }))
+    .await;
     let ran = commands(&nats.url(), &role.url, &["migrate"]).await.exits(1);
     assert!(ran.err.contains("which lacks SELECT on __diesel_schema_migrations"), "{ran:#?}");
     assert!(ran.err.ends_with("Fix: run tarsy migrate as the owner of the tables\n"), "{ran:#?}");
@@ -189,12 +194,13 @@ async fn a_wrong_password_a_missing_one_and_missing_tls_have_their_own_fixes() {
         ),
     ];
     let broker = nats.url();
-    let found = join_all(cases.iter().map(|(url, ..)| checks(&broker, url, "postgres"))).await;
-    for ((url, detail, fix), found) in cases.into_iter().zip(found) {
+    join_all(cases.iter().map(async |(url, detail, fix)| {
+        let found = checks(&broker, url, "postgres").await;
         assert_one_fails(&found, detail, fix);
-        let ran = commands(&nats.url(), &url, &["sessions", "list"]).await.exits(78);
+        let ran = commands(&broker, url, &["sessions", "list"]).await.exits(78);
         assert!(ran.err.contains(detail) && ran.err.contains(fix), "{ran:#?}");
-    }
+    }))
+    .await;
 }
 
 async fn readyz(address: &str) -> (u16, String) {
