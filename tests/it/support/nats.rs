@@ -9,6 +9,7 @@ pub(crate) use cluster::NatsCluster;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -205,8 +206,11 @@ fn read_log(log: impl BufRead, ready: oneshot::Sender<Result<(), String>>) {
 
 /// A command that the kernel kills when the test process dies, where a tool for that exists.
 pub(crate) fn killed_with_this_process(binary: &Path) -> Command {
-    let known = Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).stderr(Stdio::null()).status();
-    if known.is_ok_and(|status| status.success()) {
+    static HAS_TOOL: LazyLock<bool> = LazyLock::new(|| {
+        let tried = Command::new("setpriv").args(["--pdeathsig", "KILL", "true"]).stderr(Stdio::null()).status();
+        tried.is_ok_and(|status| status.success())
+    });
+    if *HAS_TOOL {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]).arg(binary);
         command

@@ -3,6 +3,7 @@
 //! It runs the programs of the shared server, as the owner of that server's data: Postgres refuses to run as root.
 
 mod backup;
+mod fresh;
 pub(crate) mod proxy;
 mod standby;
 pub(crate) mod statements;
@@ -167,16 +168,6 @@ impl PostgresServer {
     pub(crate) async fn restart(&mut self) {
         self.crash();
         self.launch().await;
-    }
-
-    fn make_cluster(&self) {
-        let made = self
-            .program("initdb")
-            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata"])
-            .arg(self.data())
-            .output()
-            .expect("initdb");
-        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
     }
 
     async fn launch(&mut self) {

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
 use super::http;
+use super::wait::eventually;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const KEPT_LINES: usize = 20_000;
@@ -33,7 +34,8 @@ pub(crate) fn program() -> &'static str {
 /// A running tarsy. Killed when it is dropped; its log is printed if the test fails.
 pub(crate) struct Tarsy {
     name: String,
-    child: Child,
+    /// `None` when the process was never started.
+    child: Option<Child>,
     out: mpsc::Receiver<String>,
     log: Arc<Log>,
     /// The task that reads the log to its end.
@@ -92,11 +94,21 @@ impl Tarsy {
                 keep.grown.notify_waiters();
             }
         });
-        Self { name: name.to_owned(), child, out, log, reader: Some(reader) }
+        Self { name: name.to_owned(), child: Some(child), out, log, reader: Some(reader) }
+    }
+
+    /// In place of a process that is started later.
+    pub(super) fn not_started(name: &str) -> Self {
+        let (_, out) = mpsc::channel(1);
+        Self { name: name.to_owned(), child: None, out, log: Arc::default(), reader: None }
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id().expect("the process has ended")
+        self.child.as_ref().and_then(Child::id).expect("the process has ended, or was not started")
+    }
+
+    fn child(&mut self) -> &mut Child {
+        self.child.as_mut().expect("the process was started")
     }
 
     /// The address in the role's ready line.
@@ -155,7 +167,7 @@ impl Tarsy {
 
     /// Sends `kill -9`; returns when the process has ended.
     pub(crate) async fn kill(&mut self) {
-        self.child.kill().await.unwrap();
+        self.child().kill().await.unwrap();
     }
 
     /// Sends SIGSTOP.
@@ -180,7 +192,7 @@ impl Tarsy {
 
     /// Returns when the process has ended by itself.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
-        self.child.wait().await.unwrap()
+        self.child().wait().await.unwrap()
     }
 
     /// The exit code and the remaining output.
@@ -190,7 +202,7 @@ impl Tarsy {
 
     /// As [`Self::finished`], for a process with much to do: a limit against a process that hangs, not for its speed.
     pub(crate) async fn finished_within(&mut self, timeout: Duration) -> (i32, String) {
-        let status = tokio::time::timeout(timeout, self.child.wait()).await;
+        let status = tokio::time::timeout(timeout, self.child().wait()).await;
         let status = status.unwrap_or_else(|_| panic!("{} does not end", self.name)).unwrap();
         let mut rest = String::new();
         while let Some(line) = self.out.recv().await {
@@ -262,14 +274,8 @@ async fn next_piece(reader: &mut (impl AsyncRead + Unpin), rest: &mut Vec<u8>) -
 
 /// Waits until a metric has this value, because metrics change shortly after the counted event is visible.
 pub(crate) async fn metric_is(address: &str, name: &str, labels: &str, value: f64) {
-    let reached = async {
-        while (metric(address, name, labels).await - value).abs() > f64::EPSILON {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, reached)
-        .await
-        .unwrap_or_else(|_| panic!("{name}{{{labels}}} is not {value} in time"));
+    let what = format!("{name}{{{labels}}} is {value}");
+    eventually(&what, async || (metric(address, name, labels).await - value).abs() <= f64::EPSILON).await;
 }
 
 /// The value of a metric, summed up over its labels that contain `labels`; 0 when there is none.

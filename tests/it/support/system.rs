@@ -9,15 +9,17 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tarsy::bus::{ConnectRetry, Follower, Nats, NewAlert, Options, Priority, SESSION_ID, TimelineUpdate};
+use tarsy::config::{Config, process_env};
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
-use tarsy::store::Store;
+use tarsy::roles::connect::Addresses;
+use tarsy::store::{MIGRATION_TIMEOUT, Store};
 use uuid::Uuid;
 
 use super::gates::Gatekeeper;
 use super::nats::NatsServer;
 use super::postgres::TestDatabase;
-use super::process::{Tarsy, program};
+use super::process::{TARSY, Tarsy, program};
 use super::wait::eventually_within;
 
 /// Lease of the workers: a dead worker is noticed after this time.
@@ -117,15 +119,20 @@ impl TestSystem {
         for (number, transcript) in setup.transcripts.iter().enumerate() {
             std::fs::write(system.file("transcripts").join(format!("{number}.yaml")), transcript).unwrap();
         }
-        system.start_llm_service("127.0.0.1:0").await;
-        system.migrate_with(setup.migrator.unwrap_or_else(|| Path::new(program()))).await;
+        // The service starts while the streams are made.
+        system.spawn_llm_service("127.0.0.1:0");
+        match setup.migrator {
+            Some(program) => system.migrate_with(program).await,
+            None => system.migrate().await,
+        }
+        system.llm_addr = system.llm.ready().await;
         system
     }
 
     /// Starts NATS and the gates: for roles that are started elsewhere.
     pub(crate) async fn servers(watched: &[&str], database: TestDatabase) -> Self {
         Self {
-            llm: Tarsy::spawn("nobody", &["config", "example"], &[]),
+            llm: Tarsy::not_started("llm-service"),
             llm_addr: String::new(),
             nats_url: None,
             nats: NatsServer::start().await,
@@ -135,9 +142,21 @@ impl TestSystem {
         }
     }
 
-    /// Migrates schema and streams to this version.
+    /// Migrates schema and streams to this version, in this process unless the roles run from another build.
     pub(crate) async fn migrate(&self) {
-        self.migrate_with(Path::new(program())).await;
+        if program() != TARSY {
+            return self.migrate_with(Path::new(program())).await;
+        }
+        let addresses = Addresses {
+            nats_url: self.nats_url(),
+            database_url: Some(self.database.url().to_owned()),
+            llm_addr: self.llm_addr.clone(),
+            llm_credentials: Default::default(),
+            nats_credentials: Default::default(),
+            database_secrets: Default::default(),
+        };
+        let config = Config::load(Some(&self.file("tarsy.yaml")), &process_env).unwrap();
+        Box::pin(tarsy::roles::migrate::run(&addresses, &config, MIGRATION_TIMEOUT)).await.unwrap();
     }
 
     async fn migrate_with(&self, program: &Path) {
@@ -152,16 +171,16 @@ impl TestSystem {
         format!(
             "mcp_servers:\n  drill:\n    command: {program}\n    args: [evidence-server, oom-killed, --no-delays]\n    \
              env: {{TARSY_GATES: {}, TARSY_TOOL_CALLS_FILE: {}}}\n    allow: [{}]\n{}worker:\n  probe_models: false\n  \
-             tool_wait: {}s\n  lease: {}s\n  slots: {slots}\n  \
-             reserved_critical_slots: {reserved}\n  sweep_interval: {}s\n  attempts: {attempts}\ndedupe:\n  cooldown: {}s\n{sections}",
+             tool_wait: {}\n  lease: {}\n  slots: {slots}\n  \
+             reserved_critical_slots: {reserved}\n  sweep_interval: {}\n  attempts: {attempts}\ndedupe:\n  cooldown: {}\n{sections}",
             self.gates.socket().display(),
             self.file("tool_calls").display(),
             setup.allow.join(", "),
             setup.servers,
-            setup.tool_wait.as_secs(),
-            setup.lease.as_secs(),
-            setup.sweep.as_secs(),
-            setup.cooldown.as_secs(),
+            written(setup.tool_wait),
+            written(setup.lease),
+            written(setup.sweep),
+            written(setup.cooldown),
         )
     }
 
@@ -171,13 +190,17 @@ impl TestSystem {
 
     /// Starts the LLM service on `listen`; port 0 takes a free one.
     pub(crate) async fn start_llm_service(&mut self, listen: &str) {
+        self.spawn_llm_service(listen);
+        self.llm_addr = self.llm.ready().await;
+    }
+
+    fn spawn_llm_service(&mut self, listen: &str) {
         let (calls, gates) = (self.file("model_calls"), self.gates.socket().to_owned());
         let (calls, transcripts) = (calls.to_str().unwrap(), self.file("transcripts"));
         let transcripts = ["--transcripts", transcripts.to_str().unwrap()];
         let args = ["llm-service", "--pace", "0ms", "--listen", listen, "--calls-file", calls];
         let args = [&args[..], &transcripts[..]].concat();
         self.llm = Tarsy::spawn("llm-service", &args, &[("TARSY_GATES", gates.to_str().unwrap())]);
-        self.llm_addr = self.llm.ready().await;
     }
 
     /// Starts the LLM service in place of the present one, with these options and variables.
@@ -293,6 +316,15 @@ pub(crate) async fn publish_on(url: &str) -> SessionId {
     let alert = NewAlert { priority: Priority::Critical, suffix: None, body, headers };
     connect(url).await.publish_alert(alert).await.unwrap();
     session
+}
+
+/// A duration for the configuration. Whole seconds are written as seconds, which every version reads.
+fn written(duration: Duration) -> String {
+    if duration.subsec_nanos() == 0 {
+        format!("{}s", duration.as_secs())
+    } else {
+        format!("{}ms", duration.as_millis())
+    }
 }
 
 async fn connect(url: &str) -> Nats {

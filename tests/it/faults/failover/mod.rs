@@ -17,7 +17,7 @@ use crate::support::gates::Arrived;
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::{PostgresServer, Standby};
 use crate::support::process::Tarsy;
-use crate::support::system::{Setup, TestSystem};
+use crate::support::system::{LEASE, Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const TOOL: &str = "restart_deployment";
@@ -45,6 +45,10 @@ fn transcript(number: usize) -> String {
 impl Pair {
     /// Starts everything except workers, for this many sessions; `None` where no standby can be made.
     async fn start(sessions: usize, watched: &[&str]) -> Option<Self> {
+        Self::start_with_lease(sessions, watched, LEASE).await
+    }
+
+    async fn start_with_lease(sessions: usize, watched: &[&str], lease: Duration) -> Option<Self> {
         let primary = PostgresServer::start().await;
         let standby = Standby::of(&primary).await?;
         // The test looks at the server that takes writes. The workers try the first primary first.
@@ -55,7 +59,7 @@ impl Pair {
         let address = same_database(&primary.url_with(&standby.server), &database);
         let recordings = transcripts(sessions);
         let recordings: Vec<&str> = recordings.iter().map(String::as_str).collect();
-        let setup = Setup { watched, ..setup(&recordings, database) };
+        let setup = Setup { watched, lease, ..setup(&recordings, database) };
         let system = TestSystem::start_with(setup).await;
         standby.has_everything(&primary).await;
         Some(Self { system, primary, standby, address })
