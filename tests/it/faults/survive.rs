@@ -1,16 +1,22 @@
 //! Resumption after a kill at every point of an investigation.
+//!
+//! One system has several points, one after the other: each worker finishes the session of the worker before, and is
+//! killed in the session after it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
 use tarsy::bus::TimelineUpdate;
 use tarsy::engine::ports::RunStatus;
-use tarsy::investigation::ids::SessionId;
+use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::EventType;
+use uuid::Uuid;
 
 use crate::support::postgres_server::proxy::{PostgresProxy, Side};
 use crate::support::process::{Tarsy, metric};
-use crate::support::system::{LEASE, TestSystem};
+use crate::support::system::{LEASE, TestSystem, publish_as};
+use crate::support::wait::eventually;
 
 /// Writes of the drill: the alert asks for a session to join, open, eight checkpoints, finish, settled.
 const WRITES: u32 = 12;
@@ -19,8 +25,8 @@ const TOOLS: [&str; 5] = ["describe_pod", "pod_events", "query_range", "pod_logs
 /// The expected journal, with or without a kill.
 const JOURNAL: &str =
     "prompt prompt answer tool_result tool_result answer tool_result tool_result answer tool_result answer ended";
-/// Test systems at the same time; they wait most of the time.
-const MAX_CONCURRENT: usize = 4;
+/// Test systems, all at the same time: their workers wait most of the time for the lease of a killed one.
+const SYSTEMS: usize = 6;
 
 /// The point at which the owner is killed.
 #[derive(Clone, Debug)]
@@ -48,7 +54,11 @@ fn kill_points() -> Vec<KillPoint> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_investigation_survives_a_kill_of_its_worker_at_any_point() {
-    let mut rows: Vec<Row> = stream::iter(kill_points()).map(kill_at).buffered(MAX_CONCURRENT).collect().await;
+    let points = kill_points();
+    let systems = points.chunks(points.len().div_ceil(SYSTEMS)).map(|part| kill_at_each(part.to_vec()));
+    let rows: Vec<Vec<Row>> = stream::iter(systems).buffered(SYSTEMS).collect().await;
+    let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
+    assert_eq!(rows.len(), points.len());
     println!("{:<28} {:>12} {:>12} {:>10} {:>7}", "owner killed", "model again", "tools again", "resumed", "events");
     for row in &rows {
         let resumed = row.resumed_after.map_or_else(|| "-".to_owned(), |after| format!("{:.1} s", after.as_secs_f64()));
@@ -61,35 +71,60 @@ async fn an_investigation_survives_a_kill_of_its_worker_at_any_point() {
     assert!(rows.is_empty(), "a kill repeated more than one model call");
 }
 
-async fn kill_at(point: KillPoint) -> Row {
-    let watched: Vec<&str> = if let KillPoint::Gate(gate) = &point { vec![gate.as_str()] } else { vec![] };
-    let mut system = TestSystem::start(&watched).await;
-    let hold = if let KillPoint::Write(n, side) = &point { Some((*n, *side)) } else { None };
-    let mut proxy = PostgresProxy::start(system.database.url(), hold).await;
-    let (mut first, _) = system.worker_on("w1", &proxy.url()).await;
-    let session = system.publish().await;
+async fn kill_at_each(points: Vec<KillPoint>) -> Vec<Row> {
+    let mut system = TestSystem::start(&[]).await;
+    let mut owner = Owner::start(&system).await;
+    let mut rows = Vec::new();
+    for point in points {
+        rows.push(kill_at(point, &mut system, &mut owner).await);
+    }
+    rows
+}
+
+/// The only worker of a system, with a proxy of its own for its connections to the database.
+struct Owner {
+    worker: Tarsy,
+    proxy: PostgresProxy,
+}
+
+impl Owner {
+    async fn start(system: &TestSystem) -> Self {
+        let proxy = PostgresProxy::start(system.database.url(), None).await;
+        let worker = system.worker_on("w", &proxy.url()).await.0;
+        Self { worker, proxy }
+    }
+}
+
+/// Kills the owner at a point of a new session; another worker, the next owner, finishes the session.
+async fn kill_at(point: KillPoint, system: &mut TestSystem, owner: &mut Owner) -> Row {
+    let tools_before = system.tool_calls();
+    let session = SessionId(Uuid::now_v7());
+    match &point {
+        KillPoint::Write(n, side) => owner.proxy.hold_in(session, *n, *side),
+        KillPoint::Gate(gate) => system.gates.watch(gate),
+    }
+    publish_as(&system.nats_url(), session).await;
     let mut timeline = system.follow(session).await;
 
     let name = match &point {
         KillPoint::Write(n, side) => {
-            let held = proxy.held().await;
+            let held = owner.proxy.held().await;
             format!("{side:?} write {n}, {}", held.statement).to_lowercase()
         }
         KillPoint::Gate(gate) => {
             let arrived = system.gates.next().await;
             assert_eq!(&arrived.gate, gate);
             system.gates.open_all();
-            first.kill().await;
+            owner.worker.kill().await;
             arrived.open().await;
             gate.clone()
         }
     };
-    first.kill().await;
+    owner.worker.kill().await;
     // The held message is lost: either the statement or its answer.
-    proxy.cut();
-    system.gates.open_all();
+    owner.proxy.cut();
     let killed = Instant::now();
-    let _second = system.worker("w2").await;
+    *owner = Owner::start(system).await;
 
     let mut resumed_after = None;
     while let Some(item) = timeline.next().await {
@@ -100,22 +135,34 @@ async fn kill_at(point: KillPoint) -> Row {
     let seen = std::mem::take(&mut timeline.seen);
     let end = seen.last().expect("an end");
     assert_eq!(end.event_type, EventType::SessionCompleted, "{name}");
-    settled(&system, session).await;
+    settled(system, session).await;
     system.assert_invariants(session, &seen).await;
     assert_eq!(system.database.text(&journal_sql(session)), JOURNAL, "{name}");
     let faults = tarsy::drill::builtin("oom-killed").unwrap().expected().unwrap().check(&seen);
     assert_eq!(faults, Vec::<String>::new(), "{name}");
-    let repeated = |counts: std::collections::BTreeMap<String, u32>| counts.values().map(|count| count - 1).sum();
-    let (models, tools) = (system.model_calls(), system.tool_calls());
+    // The next session begins without a message of this one.
+    system.queue_is_empty().await;
+
+    let models = system.model_calls_of(ExecutionId::derive(session, 1, 1));
+    let tools = calls_since(&tools_before, system.tool_calls());
     assert_eq!((models.len(), tools.len()), (MODEL_CALLS, TOOLS.len()), "{name}");
     assert!(tools.values().all(|count| *count <= 2), "{name}: {tools:?}");
     Row {
         point: name,
-        model_calls_repeated: repeated(models),
-        tool_calls_repeated: repeated(tools),
+        model_calls_repeated: models.iter().map(|count| count - 1).sum(),
+        tool_calls_repeated: tools.values().map(|count| count - 1).sum(),
         resumed_after,
         events: seen.len(),
     }
+}
+
+/// The number of times that each tool call was sent since then.
+fn calls_since(before: &BTreeMap<String, u32>, now: BTreeMap<String, u32>) -> BTreeMap<String, u32> {
+    let new = now.into_iter().map(|(call, count)| {
+        let earlier = before.get(&call).copied().unwrap_or_default();
+        (call, count - earlier)
+    });
+    new.filter(|(_, count)| *count > 0).collect()
 }
 
 fn journal_sql(session: SessionId) -> String {
@@ -125,11 +172,10 @@ fn journal_sql(session: SessionId) -> String {
 /// Waits until the session is settled, which happens after its end is on the stream.
 pub(crate) async fn settled(system: &TestSystem, session: SessionId) {
     let store = system.database.store();
-    let started = Instant::now();
-    while !tarsy::engine::ports::Sessions::standing(&store, session).await.unwrap().settled {
-        assert!(started.elapsed() < Duration::from_secs(20), "the session is not settled in time");
-        tokio::task::yield_now().await;
-    }
+    eventually("the session is settled", async || {
+        tarsy::engine::ports::Sessions::standing(&store, session).await.unwrap().settled
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

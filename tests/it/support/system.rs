@@ -311,11 +311,16 @@ impl TestSystem {
 /// Publishes the drill's alert to this broker; returns the id of its session.
 pub(crate) async fn publish_on(url: &str) -> SessionId {
     let session = SessionId(Uuid::now_v7());
+    publish_as(url, session).await;
+    session
+}
+
+/// Publishes the drill's alert to this broker, for a session with this id.
+pub(crate) async fn publish_as(url: &str, session: SessionId) {
     let body = tarsy::drill::builtin("oom-killed").unwrap().alert.as_bytes().to_vec();
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
     let alert = NewAlert { priority: Priority::Critical, suffix: None, body, headers };
     connect(url).await.publish_alert(alert).await.unwrap();
-    session
 }
 
 /// A duration for the configuration. Whole seconds are written as seconds, which every version reads.

@@ -4,13 +4,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tarsy::investigation::ids::SessionId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Text by which each write of an investigation is recognised.
 pub(crate) const WRITES: [(&str, &str); 5] = [
     ("open", "a.place = 'undecided' FOR NO KEY UPDATE"),
@@ -39,6 +40,7 @@ pub(crate) enum Side {
 pub(crate) struct PostgresProxy {
     port: u16,
     server: String,
+    plan: Arc<Mutex<Plan>>,
     held: mpsc::Receiver<Held>,
     end: CancellationToken,
 }
@@ -61,6 +63,8 @@ impl Held {
 #[derive(Debug)]
 struct Plan {
     hold: Option<(u32, Side)>,
+    /// Only writes of this session count; without one, every write counts.
+    session: Option<SessionId>,
     seen: u32,
 }
 
@@ -78,7 +82,8 @@ impl PostgresProxy {
         let port = listener.local_addr().unwrap().port();
         let (sender, held) = mpsc::channel(4);
         let end = CancellationToken::new();
-        let shared = Shared { plan: Arc::new(Mutex::new(Plan { hold, seen: 0 })), held: sender, end: end.clone() };
+        let plan = Arc::new(Mutex::new(Plan { hold, session: None, seen: 0 }));
+        let shared = Shared { plan: Arc::clone(&plan), held: sender, end: end.clone() };
         let address = address_of(database_url);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -88,7 +93,12 @@ impl PostgresProxy {
                 }
             }
         });
-        Self { port, server: database_url.to_owned(), held, end }
+        Self { port, server: database_url.to_owned(), plan, held, end }
+    }
+
+    /// Holds the `nth` write (from 1) of a session that does not exist yet on `side`.
+    pub(crate) fn hold_in(&self, session: SessionId, nth: u32, side: Side) {
+        *self.plan.lock().unwrap() = Plan { hold: Some((nth, side)), session: Some(session), seen: 0 };
     }
 
     /// The URL of the database through the proxy.
@@ -154,7 +164,7 @@ async fn requests(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, shared:
             let mut parts = message[5..].splitn(3, |byte| *byte == 0);
             let (_portal, name) = (parts.next().unwrap(), parts.next().unwrap());
             if let Some((_, statement)) = writes.iter().find(|(known, _)| known == name) {
-                hold(&shared, &answers, statement).await;
+                hold(&shared, &answers, Write { statement, message: &message }).await;
             }
         }
         if server.write_all(&message).await.is_err() {
@@ -163,13 +173,33 @@ async fn requests(mut client: OwnedReadHalf, mut server: OwnedWriteHalf, shared:
     }
 }
 
-async fn hold(shared: &Shared, answers: &Answers, statement: &'static str) {
-    let side = {
-        let mut plan = shared.plan.lock().unwrap();
-        plan.seen += 1;
-        let (seen, hold) = (plan.seen, plan.hold);
-        hold.filter(|(nth, _)| *nth == seen).map(|(_, side)| side)
-    };
+/// A write that a client sends, with the message that has its parameters.
+struct Write<'a> {
+    statement: &'static str,
+    message: &'a [u8],
+}
+
+impl Write<'_> {
+    fn is_of(&self, session: SessionId) -> bool {
+        let id = session.0.as_bytes();
+        self.message.windows(id.len()).any(|bytes| bytes == id)
+    }
+}
+
+impl Plan {
+    /// Counts a write; returns the side on which it is held.
+    fn count(&mut self, write: &Write<'_>) -> Option<Side> {
+        if self.session.is_some_and(|session| !write.is_of(session)) {
+            return None;
+        }
+        self.seen += 1;
+        self.hold.filter(|(nth, _)| *nth == self.seen).map(|(_, side)| side)
+    }
+}
+
+async fn hold(shared: &Shared, answers: &Answers, write: Write<'_>) {
+    let side = shared.plan.lock().unwrap().count(&write);
+    let statement = write.statement;
     let release = CancellationToken::new();
     match side {
         None => {}
