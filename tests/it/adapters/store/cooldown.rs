@@ -22,6 +22,7 @@ use super::fixture::{
     checkpoint, completed, investigated, new_id, open_request, open_session, received, running_session, settled,
     until_blocked,
 };
+use crate::support::figures::by_depth;
 use crate::support::postgres::TestDatabase;
 use crate::support::stream::join_events;
 
@@ -330,7 +331,7 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twi
     let database = TestDatabase::create().await;
     let store = store_with_many_connections(&database);
     let (mut joined, mut cooling) = (0, 0);
-    for round in 0..30 {
+    for round in 0..by_depth("TARSY_STORE_RACES", 12, 60) {
         let fingerprint = format!("fp-{round}");
         let ending = new_id();
         let lease = open_session(&store, ending, &fingerprint).await.lease;

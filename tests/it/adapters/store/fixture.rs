@@ -24,6 +24,7 @@ use tarsy::store::{MIGRATIONS, Store};
 use uuid::Uuid;
 
 use crate::support::postgres::TestDatabase;
+use crate::support::wait::eventually;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
@@ -182,12 +183,7 @@ pub(crate) async fn until_blocked(database: &TestDatabase, application: &str) {
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{application}' \
          AND wait_event_type = 'Lock' AND datname = current_database()"
     );
-    let blocked = async {
-        while database.number(&waiting) == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), blocked).await.expect("no statement waits for the row");
+    eventually("a statement waits for the row", async || database.number(&waiting) > 0).await;
 }
 
 /// A session with one stage of `agents` running executions.

@@ -1,4 +1,6 @@
 //! Alerts of one fingerprint that arrive at the same time, or at the end of the session that they would join.
+//!
+//! The suite repeats each race a few times, `./dev prove` more often; `TARSY_STORE_RACES` sets the number.
 
 use std::sync::Arc;
 
@@ -9,8 +11,12 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::fixture::{claim_request, completed, new_id, open_request, open_session, received};
+use crate::support::figures::by_depth;
 use crate::support::postgres::TestDatabase;
 use crate::support::stream::join_events;
+
+/// The number of rounds of each race.
+const RACES: &str = "TARSY_STORE_RACES";
 
 fn store_with_connections(database: &TestDatabase, connections: usize) -> Store {
     let options = ConnectOptions { pool_size: connections, ..ConnectOptions::new(database.url()) };
@@ -38,7 +44,7 @@ async fn open_together(store: &Store, fingerprint: &str, alerts: &[SessionId]) -
 async fn of_64_alerts_of_one_fingerprint_one_opens_and_63_join() {
     let database = TestDatabase::create().await;
     let store = store_with_connections(&database, 32);
-    for round in 0..3 {
+    for round in 0..by_depth(RACES, 1, 6) {
         let fingerprint = format!("fp-{round}");
         let alerts: Vec<SessionId> = (0..64).map(|_| new_id()).collect();
         let places = open_together(&store, &fingerprint, &alerts).await.join_all().await;
@@ -59,7 +65,7 @@ async fn of_64_alerts_of_one_fingerprint_one_opens_and_63_join() {
 async fn one_alert_delivered_sixteen_times_at_once_has_one_disposition() {
     let database = TestDatabase::create().await;
     let store = store_with_connections(&database, 16);
-    for round in 0..10 {
+    for round in 0..by_depth(RACES, 3, 20) {
         let fingerprint = format!("fp-{round}");
         let alert = new_id();
         let places = open_together(&store, &fingerprint, &[alert; 16]).await.join_all().await;
@@ -74,7 +80,7 @@ async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
     let database = TestDatabase::create().await;
     let store = store_with_connections(&database, 18);
     let mut joined_before = 0;
-    for round in 0..20 {
+    for round in 0..by_depth(RACES, 8, 40) {
         let fingerprint = format!("fp-{round}");
         let ending = new_id();
         let lease = open_session(&store, ending, &fingerprint).await.lease;

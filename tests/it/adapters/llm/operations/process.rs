@@ -187,14 +187,16 @@ async fn doctor_tells_a_token_a_file_and_tls_apart_from_a_missing_service() {
     let authority = Authority::new(directory.path(), "ca");
     let ca = authority.file.to_str().unwrap();
     let nowhere = [("NATS_URL", "127.0.0.1:1"), ("DATABASE_URL", "postgres://127.0.0.1:1/tarsy")];
-    for (set, expected) in [
+    let cases = [
         ([("TARSY_LLM_ADDR", address.as_str()), ("TARSY_LLM_TOKEN", "")], "asks for a token, and none is set here"),
         ([("TARSY_LLM_ADDR", address.as_str()), ("TARSY_LLM_TOKEN", "wrong")], "does not accept the token"),
         ([("TARSY_LLM_ADDR", address.as_str()), ("TARSY_LLM_TOKEN_FILE", "/no/such/token")], "/no/such/token"),
         ([("TARSY_LLM_ADDR", secure.as_str()), ("TARSY_LLM_CA_FILE", ca)], "the service does not use TLS"),
         ([("TARSY_LLM_ADDR", "127.0.0.1:1"), ("TARSY_LLM_TOKEN", TOKEN)], "no answer from 127.0.0.1:1"),
-    ] {
-        let mut doctor = Tarsy::spawn("doctor", &["doctor"], &[nowhere, set].concat());
+    ];
+    // Each waits some seconds for servers that do not exist.
+    let doctors = cases.map(|(set, _)| Tarsy::spawn("doctor", &["doctor"], &[nowhere, set].concat()));
+    for ((_, expected), mut doctor) in cases.into_iter().zip(doctors) {
         let (code, shown) = doctor.finished().await;
         assert_eq!(code, 1, "{shown}");
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");

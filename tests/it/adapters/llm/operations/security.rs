@@ -20,6 +20,7 @@ use super::super::harness::{Server, ask, assert_unavailable, request, within_tim
 use super::start;
 use crate::support::certificates::{Authority, Pair};
 use crate::support::process::ports::free_address;
+use crate::support::wait::eventually;
 
 fn secured(tls: Option<TlsFiles>, token: Option<TokenSource>) -> Server {
     let security = Security::load(tls, token, &Mask::default()).unwrap();
@@ -61,12 +62,7 @@ async fn is_answered(client: &Client) -> bool {
 
 /// Returns when the service has read its files again.
 async fn is_answered_soon(client: &Client) {
-    let answered = async {
-        while !is_answered(client).await {
-            tokio::task::yield_now().await;
-        }
-    };
-    within_timeout(Box::pin(answered)).await;
+    eventually("the client is answered", async || Box::pin(is_answered(client)).await).await;
 }
 
 #[tokio::test]

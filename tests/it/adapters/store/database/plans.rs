@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use tarsy::engine::ports::{Journal, Sessions};
-use tokio::time::{Duration, timeout};
 
 use crate::adapters::store::fixture::{LEASE, prompt, running_session};
 use crate::support::postgres::TestDatabase;
+use crate::support::wait::eventually;
 
 /// Settled alerts and sessions, a few of each fingerprint, and the statistics of their tables.
 const HISTORY: &str = "
@@ -100,12 +100,7 @@ async fn checkpoints_and_renewals_stay_within_the_page() {
     // A server process reports its statistics when it ends.
     drop(store);
     let updates = "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'alert_sessions'";
-    let reported = async {
-        while database.number(updates) < 41 {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(Duration::from_secs(10), reported).await.expect("the statistics of all updates");
+    eventually("the statistics have all updates", async || database.number(updates) >= 41).await;
     // A row version sometimes finds its page full; with an index on a changed column all updates would leave the page.
     assert!(database.holds(
         "SELECT bool_and(n_tup_hot_upd >= 0.8 * n_tup_upd) FROM pg_stat_user_tables \

@@ -15,6 +15,7 @@ use tarsy::investigation::timeline::{EventDraft, EventType};
 
 use super::fixture::{begin_stage, checkpoint, now, plan, prompt, running_session};
 use crate::support::postgres::TestDatabase;
+use crate::support::wait::eventually;
 
 #[tokio::test]
 async fn a_checkpoint_that_is_sent_twice_is_written_once() {
@@ -83,13 +84,7 @@ async fn a_refused_swap_takes_no_number() {
     let sent = [tokio::spawn(send(store.clone(), lease, one.clone())), tokio::spawn(send(store.clone(), lease, one))];
     let waiting =
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    tokio::time::timeout(std::time::Duration::from_secs(10), async {
-        while database.number(waiting) < 2 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .expect("both are waiting");
+    eventually("both are waiting", async || database.number(waiting) >= 2).await;
     rival.batch_execute("ROLLBACK").unwrap();
     for task in sent {
         assert_eq!(task.await.unwrap(), Ok(vec![None; 2]));
