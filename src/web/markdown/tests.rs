@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::{Cites, MAX_BYTES, cited_html, html, line};
+use crate::investigation::readable::text::is_invisible;
 use crate::web::testing::data::id;
 use crate::web::testing::markup;
 
@@ -30,6 +31,19 @@ fn html_is_text_and_images_never_load() {
     assert!(!shown.contains("<script") && !shown.contains("<b ") && !shown.contains("<img"), "{shown}");
     assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{shown}");
     assert!(shown.contains("[image: alt] https://evil.example/x.png"), "{shown}");
+}
+
+#[test]
+fn an_entity_becomes_no_control_and_no_invisible_character() {
+    for markdown in
+        ["a&#1;b&#x202e;c", "`&#1;`d **e&#x200b;f**", "[g&#27;[2J](https://h.example)", "| &#7; |\n|---|\n| &#xfeff; |"]
+    {
+        for shown in [html(markdown, 9), line(markdown, 9)] {
+            let shown = shown.into_string();
+            let is_hidden = |c: char| (c.is_control() && c != '\n') || is_invisible(c);
+            assert!(!shown.contains(is_hidden), "{shown:?}");
+        }
+    }
 }
 
 #[test]

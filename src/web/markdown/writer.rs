@@ -5,6 +5,7 @@
 use maud::{Markup, PreEscaped, Render as _};
 
 use crate::investigation::ids::SessionId;
+use crate::investigation::readable::text::{Charset, clean};
 
 /// An element with its fixed attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,9 +94,9 @@ impl Writer {
         }
     }
 
-    /// A text, escaped.
+    /// A text, escaped, and cleaned again: an entity such as `&#x202e;` becomes its character only as Markdown is read.
     pub(super) fn text(&mut self, text: &str) {
-        text.render_to(&mut self.0);
+        clean(text, Charset::Unicode).render_to(&mut self.0);
     }
 
     pub(super) fn line_break(&mut self) {
