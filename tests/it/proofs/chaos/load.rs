@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::observer::Observer;
 use super::script::mark;
-use super::system::{SESSION_TIMEOUT, System};
+use super::system::{System, session_timeout};
 use crate::faults::poison::POISON;
 
 /// Interval between two alerts, in milliseconds.
@@ -157,7 +157,7 @@ pub(super) async fn run(bed: TestBed, seed: u64, until: Instant, watched: mpsc::
             // The slowest kinds are drawn first, and never shortly before the end.
             let long = |kind: &Kind| matches!(kind, Kind::Stuck | Kind::Deadly | Kind::Poison);
             deck.sort_by_key(long);
-            if number > 0 && Instant::now() + SESSION_TIMEOUT > until {
+            if number > 0 && Instant::now() + session_timeout() > until {
                 deck.retain(|kind| !long(kind));
             }
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::system::{ATTEMPTS, LEASE, MAX_ITERATIONS, SESSION_TIMEOUT, SLOTS};
+use super::system::{ATTEMPTS, LEASE, MAX_ITERATIONS, SLOTS, session_timeout};
 use crate::support::process::TARSY;
 
 /// A tool that changes something; each call of it may be sent at most once.
@@ -168,6 +168,6 @@ dedupe:
         evidence = evidence.display(),
         calls = directory.join("tool_calls").display(),
         lease = seconds(LEASE),
-        timeout = seconds(SESSION_TIMEOUT),
+        timeout = seconds(session_timeout()),
     )
 }

@@ -23,9 +23,13 @@ pub(super) const SLOTS: u32 = 4;
 pub(super) const LEASE: Duration = Duration::from_secs(3);
 pub(super) const ATTEMPTS: u32 = 4;
 pub(super) const MAX_ITERATIONS: u32 = 8;
-pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(40);
 /// Tries to start a server again, whose port may be taken for a moment.
 const TRIES: u32 = 20;
+
+/// The deadline of an investigation. In a short run it has to come soon after the last fault.
+pub(super) fn session_timeout() -> Duration {
+    Duration::from_secs(if super::minutes() < 1.0 { 15 } else { 40 })
+}
 
 /// All processes and proxies. The database is dropped before its server.
 pub(super) struct System {

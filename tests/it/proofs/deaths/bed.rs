@@ -13,9 +13,6 @@ use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually_within;
 
 pub(super) const SESSIONS: usize = 4;
-/// More than a session needs while a part dies; a session takes six seconds without a fault.
-const ANSWERS: usize = 20;
-const CALL: Duration = Duration::from_millis(300);
 /// A limit against a hanging system, not for its speed.
 const WITHIN: Duration = Duration::from_secs(400);
 
@@ -37,7 +34,7 @@ impl Bed {
 
     /// A system without workers and alerts.
     pub(super) async fn idle(pace: Pace, setup: Setup<'_>) -> Self {
-        let transcript = setup.transcript.clone().or_else(|| Some(paced(ANSWERS, CALL)));
+        let transcript = setup.transcript.clone().or_else(|| Some(paced(pace.answers, pace.call)));
         let (lease, tool_wait) = (pace.lease, pace.tool_wait);
         let slots = u32::try_from(2 * SESSIONS).unwrap();
         let system = TestSystem::start_with(Setup { lease, tool_wait, slots, transcript, ..setup }).await;

@@ -11,7 +11,7 @@ use crate::support::system::Setup;
 use crate::support::wait::eventually;
 
 pub(super) async fn restarted(pace: Pace) -> Vec<Measured> {
-    let mut bed = Bed::start(pace, Setup::default()).await;
+    let mut bed = Bed::start(pace.patient(), Setup::default()).await;
     let at = Utc::now();
     bed.system.nats.kill();
     bed.system.nats.restart().await;
@@ -26,7 +26,7 @@ pub(super) async fn restarted(pace: Pace) -> Vec<Measured> {
 }
 
 pub(super) async fn gone(pace: Pace) -> Vec<Measured> {
-    let mut bed = Bed::start(pace, Setup::default()).await;
+    let mut bed = Bed::start(pace.patient(), Setup::default()).await;
     let at = Utc::now();
     bed.system.nats.kill();
     let noticed = bed.logged_after(at, "nats is unavailable").await;
@@ -71,7 +71,7 @@ pub(super) async fn queue_full(pace: Pace) -> Vec<Measured> {
 }
 
 pub(super) async fn timeline_full(pace: Pace) -> Vec<Measured> {
-    let bed = Bed::start(pace, Setup::default()).await;
+    let bed = Bed::start(pace.patient(), Setup::default()).await;
     let jetstream = bed.system.jetstream().await;
     let mut stream = jetstream.get_stream("TARSY_TIMELINE").await.unwrap();
     let config = stream.info().await.unwrap().config.clone();

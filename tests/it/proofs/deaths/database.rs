@@ -12,7 +12,7 @@ const NOTICED: &str = "claiming paused: database unavailable";
 
 async fn bed_on(postgres: &PostgresServer, pace: Pace) -> Bed {
     let database = Some(TestDatabase::empty_on(postgres.url()));
-    Bed::start(pace, Setup { database, ..Setup::default() }).await
+    Bed::start(pace.patient(), Setup { database, ..Setup::default() }).await
 }
 
 pub(super) async fn restarted(pace: Pace) -> Vec<Measured> {
@@ -49,7 +49,7 @@ const FULL: &str = "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql A
                     MESSAGE = 'could not extend file: No space left on device'; END $$";
 
 pub(super) async fn disk_full(pace: Pace) -> Vec<Measured> {
-    let bed = Bed::start(pace, Setup::default()).await;
+    let bed = Bed::start(pace.patient(), Setup::default()).await;
     let database = &bed.system.database;
     let tables = database.text("SELECT string_agg(tablename, ' ') FROM pg_tables WHERE schemaname = 'public'");
     let at = Utc::now();
@@ -74,7 +74,7 @@ pub(super) async fn disk_full(pace: Pace) -> Vec<Measured> {
 
 /// A clock that is an hour ahead makes every lease look expired; the deadline of the sessions is further ahead here.
 pub(super) async fn clock_jumps(pace: Pace) -> Vec<Measured> {
-    let bed = Bed::start(pace, Setup::default()).await;
+    let bed = Bed::start(pace.patient(), Setup::default()).await;
     let at = Utc::now();
     bed.system.database.execute("UPDATE alert_sessions SET lease_expires_at = lease_expires_at - interval '1 hour'");
     bed.end(1).await;

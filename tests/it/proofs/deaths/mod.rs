@@ -1,7 +1,8 @@
 //! What happens when each part dies: real processes are killed, and the times until the work goes on are printed. The
 //! table in `docs/operations/failures.md` is this output.
 //!
-//! The suite runs each death once, with short leases and outages. `TARSY_DEATHS_RUNS=3` runs each three times with the
+//! The suite and the proof run each death once, with short leases and outages, which are longer in the proof.
+//! `TARSY_DEATHS_RUNS=3` runs each three times with the
 //! settings of production and outages of a minute. `TARSY_DEATHS_AT_ONCE` is the number of systems at the same time,
 //! `TARSY_DEATHS_ONLY` lists parts of the names of the deaths to run, separated by commas.
 
@@ -20,9 +21,12 @@ use std::time::{Duration, Instant};
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 
-use crate::support::figures::{Figures, from_env};
+use crate::support::figures::{Figures, by_depth, from_env, is_proof};
 
-const AT_ONCE: usize = 3;
+const AT_ONCE: usize = 5;
+const AT_ONCE_IN_PROOF: usize = 3;
+
+const PATIENT_LEASE: Duration = Duration::from_secs(10);
 
 /// The settings that decide how long a death lasts.
 #[derive(Clone, Copy, Debug)]
@@ -33,14 +37,28 @@ struct Pace {
     outage: Duration,
     /// The delay that the provider asks for when it refuses.
     retry_after: Duration,
+    /// Answers of a session: more than it needs while a part dies.
+    answers: usize,
+    /// The time of an answer.
+    call: Duration,
 }
 
 impl Pace {
     const SUITE: Self = Self {
+        lease: Duration::from_secs(2),
+        tool_wait: Duration::from_secs(1),
+        outage: Duration::from_secs(1),
+        retry_after: Duration::from_secs(1),
+        answers: 10,
+        call: Duration::from_millis(200),
+    };
+    const PROOF: Self = Self {
         lease: Duration::from_secs(3),
         tool_wait: Duration::from_secs(2),
         outage: Duration::from_secs(3),
         retry_after: Duration::from_secs(1),
+        answers: 20,
+        call: Duration::from_millis(300),
     };
     /// The defaults of a worker.
     const PRODUCTION: Self = Self {
@@ -48,7 +66,23 @@ impl Pace {
         tool_wait: Duration::from_secs(60),
         outage: Duration::from_secs(60),
         retry_after: Duration::from_secs(10),
+        ..Self::PROOF
     };
+}
+
+impl Pace {
+    fn chosen(runs: usize) -> Self {
+        match runs {
+            0 if is_proof() => Self::PROOF,
+            0 => Self::SUITE,
+            _ => Self::PRODUCTION,
+        }
+    }
+
+    /// For deaths after which no lease has to expire: on a busy machine no session may change its worker.
+    fn patient(self) -> Self {
+        Self { lease: self.lease.max(PATIENT_LEASE), ..self }
+    }
 }
 
 /// What was measured in one run of a death.
@@ -110,17 +144,17 @@ fn deaths() -> Vec<Death> {
 async fn each_death_delays_investigations_by_a_known_time_and_loses_nothing() {
     let runs: usize = from_env("TARSY_DEATHS_RUNS", 0);
     let only: String = from_env("TARSY_DEATHS_ONLY", String::new());
-    let pace = if runs == 0 { Pace::SUITE } else { Pace::PRODUCTION };
+    let pace = Pace::chosen(runs);
     let (runs, began) = (runs.max(1), Instant::now());
     let chosen: Vec<Death> =
         deaths().into_iter().filter(|death| only.split(',').any(|part| death.name.contains(part))).collect();
     println!("runs of each death: {runs}; lease {:?}, outages {:?}", pace.lease, pace.outage);
     println!("{:<62} {:>9} {:>9} {:>6}", "", "median", "worst", "count");
-    let mut measured = pin!(
-        stream::iter(chosen)
-            .map(|death| measure(death, pace, runs))
-            .buffered(from_env("TARSY_DEATHS_AT_ONCE", AT_ONCE))
-    );
+    let mut measured = pin!(stream::iter(chosen).map(|death| measure(death, pace, runs)).buffered(by_depth(
+        "TARSY_DEATHS_AT_ONCE",
+        AT_ONCE,
+        AT_ONCE_IN_PROOF
+    )));
     while let Some(lines) = measured.next().await {
         println!("{lines}");
     }

@@ -9,28 +9,28 @@ use super::{Measured, Pace};
 use crate::proofs::load::MARK;
 use crate::support::system::Setup;
 
-const ANSWERS: usize = 20;
 /// The answer whose first tries fail.
 const FAILING: usize = 6;
 
 /// Answers that think first and call then, so that most of the time the middle of an answer passes.
-fn thinking(fail: &str) -> String {
+fn thinking(pace: Pace, fail: &str) -> String {
     let mut text = format!("name: thinking\nmatch: {MARK}\nprovider_state: true\nanswers:\n");
-    for step in 1..ANSWERS {
+    let wait = pace.call.as_millis();
+    for step in 1..pace.answers {
         let pod = "namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p";
         let call = format!("{{tool: drill.describe_pod, arguments: {{{pod}, step: {step}}}}}");
         let fail = if step == FAILING { fail } else { "" };
-        text.push_str(&format!("  - chunks: [{{thinking: Looking.}}, {{wait: 300ms}}, {{call: {call}}}]\n{fail}"));
+        text.push_str(&format!("  - chunks: [{{thinking: Looking.}}, {{wait: {wait}ms}}, {{call: {call}}}]\n{fail}"));
     }
     text + "  - chunks: [{text: \"Cause: a drill. The end.\"}]\n"
 }
 
-fn setup(fail: &str) -> Setup<'static> {
-    Setup { transcript: Some(thinking(fail)), ..Setup::default() }
+fn setup(pace: Pace, fail: &str) -> Setup<'static> {
+    Setup { transcript: Some(thinking(pace, fail)), ..Setup::default() }
 }
 
 pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
-    let mut bed = Bed::start(pace, setup("")).await;
+    let mut bed = Bed::start(pace.patient(), setup(pace, "")).await;
     let address = bed.system.llm_addr().to_owned();
     bed.system.llm.kill().await;
     bed.system.start_llm_service(&address).await;
@@ -40,7 +40,7 @@ pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
 }
 
 pub(super) async fn gone(pace: Pace) -> Vec<Measured> {
-    let mut bed = Bed::start(pace, setup("")).await;
+    let mut bed = Bed::start(pace.patient(), setup(pace, "")).await;
     let (address, at) = (bed.system.llm_addr().to_owned(), Utc::now());
     bed.system.llm.kill().await;
     let noticed = bed.logged_after(at, "claiming paused: llm-service unavailable").await;
@@ -67,7 +67,7 @@ pub(super) async fn rate_limited(pace: Pace) -> Vec<Measured> {
         "    fail: {{code: rate_limited, message: busy, retryable: true, retry_after: {}s, times: 2}}\n",
         asked.as_secs()
     );
-    let bed = Bed::start(pace, setup(&fail)).await;
+    let bed = Bed::start(pace.patient(), setup(pace, &fail)).await;
     bed.end(1).await;
     let pauses = bed.milliseconds(PAUSES);
     assert!(pauses.iter().all(|pause| *pause >= 2 * asked), "each refusal is waited out: {pauses:?}");
@@ -77,7 +77,7 @@ pub(super) async fn rate_limited(pace: Pace) -> Vec<Measured> {
 
 pub(super) async fn failing(pace: Pace) -> Vec<Measured> {
     let fail = "    fail: {code: max_retries, message: busy, retryable: true, status: '503', times: 3}\n";
-    let bed = Bed::start(pace, setup(fail)).await;
+    let bed = Bed::start(pace.patient(), setup(pace, fail)).await;
     bed.end(1).await;
     assert_eq!(errors(&bed), 3 * i64::try_from(super::bed::SESSIONS).unwrap(), "three failed calls each");
     let pauses: Vec<Duration> = bed.milliseconds(

@@ -12,12 +12,11 @@ use crate::support::process::children_of;
 use crate::support::system::Setup;
 use crate::support::tool_server::{Form, ToolServer};
 
-const ANSWERS: usize = 20;
 /// An alert that waits is looked at every five seconds.
 const MARGIN: Duration = Duration::from_secs(15);
 
 pub(super) async fn stdio_killed(pace: Pace) -> Vec<Measured> {
-    let mut bed = Bed::start(pace, Setup::default()).await;
+    let mut bed = Bed::start(pace.patient(), Setup::default()).await;
     bed.system.gates.watch("tool-describe_pod-start");
     let held = bed.system.gates.next().await;
     let at = Utc::now();
@@ -38,13 +37,14 @@ pub(super) async fn http_gone(pace: Pace) -> Vec<Measured> {
     let mut server = ToolServer::start(Form::Json).await;
     let line = format!("  web: {{url: '{}'}}\n", server.url());
     let mut text = format!("name: web\nmatch: {MARK}\nprovider_state: true\nanswers:\n");
-    for step in 1..ANSWERS {
+    let wait = pace.call.as_millis();
+    for step in 1..pace.answers {
         text.push_str(&format!(
-            "  - chunks: [{{wait: 300ms}}, {{call: {{tool: web.look, arguments: {{step: {step}}}}}}}]\n"
+            "  - chunks: [{{wait: {wait}ms}}, {{call: {{tool: web.look, arguments: {{step: {step}}}}}}}]\n"
         ));
     }
     text.push_str("  - chunks: [{text: \"Cause: a drill. The end.\"}]\n");
-    let bed = Bed::start(pace, Setup { servers: &line, transcript: Some(text), ..Setup::default() }).await;
+    let bed = Bed::start(pace.patient(), Setup { servers: &line, transcript: Some(text), ..Setup::default() }).await;
     let at = Utc::now();
     server.stop().await;
     let new = bed.publish(1).await;

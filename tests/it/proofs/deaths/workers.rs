@@ -25,7 +25,7 @@ pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
 }
 
 pub(super) async fn terminated(pace: Pace) -> Vec<Measured> {
-    let mut bed = Bed::start(pace, Setup::default()).await;
+    let mut bed = Bed::start(pace.patient(), Setup::default()).await;
     let mut leaving = bed.workers.remove(bed.busiest());
     let at = Utc::now();
     leaving.terminate();

@@ -1,5 +1,5 @@
-//! Thousands of different alerts with critical ones in between. The suite queues all of them and ends with the critical
-//! ones; with `TARSY_LOAD_BURST_TO_END=1` all are investigated, with quick answers.
+//! Thousands of different alerts with critical ones in between: 1,000 in the suite, 5,000 in the proof. Both queue all
+//! of them and end with the critical ones; with `TARSY_LOAD_BURST_TO_END=1` all are investigated, with quick answers.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,12 @@ use chrono::DateTime;
 use tokio_util::sync::CancellationToken;
 
 use super::{Alert, assert_all_completed, ended, paced, publish, publish_many};
-use crate::support::figures::{Figures, between, from_env};
+use crate::support::figures::{Figures, between, by_depth, from_env};
 use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::{eventually, eventually_within};
 
-const BURST: usize = 5000;
+const BURST: usize = 1000;
+const BURST_IN_PROOF: usize = 5000;
 /// Before the burst, for comparison.
 const CRITICAL_BEFORE: usize = 5;
 const CRITICAL: usize = 10;
@@ -28,7 +29,7 @@ const MAX_GROWTH_KIB: u64 = 32 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_burst_of_alerts_does_not_fill_the_memory_or_delay_critical_alerts() {
-    let count = from_env("TARSY_LOAD_BURST", BURST);
+    let count = by_depth("TARSY_LOAD_BURST", BURST, BURST_IN_PROOF);
     let to_end = from_env("TARSY_LOAD_BURST_TO_END", 0) == 1;
     let transcript = Some(paced(1, if to_end { QUICK } else { SLOW }));
     let setup = Setup { lease: Duration::from_secs(30), slots: 8, reserved: 1, transcript, ..Setup::default() };

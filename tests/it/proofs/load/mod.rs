@@ -1,5 +1,5 @@
 //! Many investigations in parallel, during restarts, outages and bursts of alerts, with figures. The suite runs short
-//! versions; each file names the environment variable that makes its tests long.
+//! versions, the proof longer ones; each file names the environment variable that makes its tests longer still.
 
 mod brokers;
 mod burst;

@@ -1,4 +1,5 @@
 //! Outages of the broker, the database and the LLM service during investigations.
+//! The LLM service is unavailable for two seconds in the suite and for six in the proof.
 //! `TARSY_LOAD_OUTAGE_SECS=60` makes the outages of the database and of the LLM service last a minute.
 
 use std::time::{Duration, Instant};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 use tarsy::investigation::timeline::EventType;
 
 use super::{assert_all_completed, ended, paced, publish_many};
-use crate::support::figures::from_env;
+use crate::support::figures::{by_depth, from_env};
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::PostgresServer;
 use crate::support::process::{Tarsy, metric_is};
@@ -18,7 +19,8 @@ const ANSWERS: usize = 8;
 const CALL: Duration = Duration::from_millis(400);
 /// Every outage of this file is shorter, except for the longest of the LLM service.
 const LEASE: Duration = Duration::from_secs(30);
-const OUTAGE_SECS: u64 = 6;
+const OUTAGE_SECS: u64 = 2;
+const OUTAGE_SECS_IN_PROOF: u64 = 6;
 
 /// A system with two workers, whose sessions have each passed two checkpoints.
 async fn busy_system(setup: Setup<'_>) -> (TestSystem, [Tarsy; 2]) {
@@ -173,7 +175,7 @@ async fn a_database_that_crashes_during_a_run_costs_no_attempt() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unavailable_llm_service_costs_no_attempt_and_no_iteration() {
-    let outage = Duration::from_secs(from_env("TARSY_LOAD_OUTAGE_SECS", OUTAGE_SECS));
+    let outage = Duration::from_secs(by_depth("TARSY_LOAD_OUTAGE_SECS", OUTAGE_SECS, OUTAGE_SECS_IN_PROOF));
     let transcript = Some(paced(ANSWERS, CALL));
     let watched = &["answer-3-start"];
     let mut system = TestSystem::start_with(Setup { lease: LEASE, transcript, watched, ..Setup::default() }).await;

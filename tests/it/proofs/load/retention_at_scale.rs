@@ -1,4 +1,5 @@
 //! Retention in large tables: how fast old rows are deleted, and what running investigations notice of it.
+//! The suite fills a server with ten thousand events, the proof with twenty thousand.
 //! `TARSY_LOAD_EVENTS=10000000` fills a server with ten million events and takes about half an hour and 15 GB.
 
 use std::sync::Arc;
@@ -12,11 +13,12 @@ use tarsy::store::{ConnectOptions, MIGRATION_TIMEOUT, SessionFilter, Store, migr
 use tokio::task::JoinSet;
 
 use crate::adapters::store::fixture::{checkpoint, completed, new_id, open_session, running_session, settled};
-use crate::support::figures::{Figures, from_env};
+use crate::support::figures::{Figures, by_depth};
 use crate::support::postgres::TestDatabase;
 use crate::support::postgres_server::PostgresServer;
 
-const EVENTS: u64 = 20_000;
+const EVENTS: u64 = 10_000;
+const EVENTS_IN_PROOF: u64 = 20_000;
 const EVENTS_OF_A_SESSION: u64 = 20;
 const DAY: Duration = Duration::from_secs(86_400);
 /// Batches of workers and of `tarsy prune`.
@@ -38,7 +40,7 @@ struct Scale {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_rows_are_deleted_while_investigations_write() {
-    let events = from_env("TARSY_LOAD_EVENTS", EVENTS);
+    let events = by_depth("TARSY_LOAD_EVENTS", EVENTS, EVENTS_IN_PROOF);
     let scale = filled(events).await;
     scale.lookups().await;
     let quiet = scale.checkpoints_during(async { tokio::time::sleep(scale.part).await }).await; // the time of measuring
@@ -61,7 +63,7 @@ async fn old_rows_are_deleted_while_investigations_write() {
     let running = "SELECT count(*) FROM alert_sessions s WHERE status = 'running' AND event_seq <> \
         (SELECT count(*) FROM timeline_events t WHERE t.session_id = s.session_id)";
     assert_eq!(scale.database.number(running), 0, "no event of a running session was deleted");
-    if events == EVENTS {
+    if events <= EVENTS_IN_PROOF {
         let left = "SELECT count(*) FROM alert_sessions WHERE settled_at < now() - interval '270 d'";
         assert_eq!(scale.database.number(left), 0);
         let kept = "SELECT count(*) FROM entries e JOIN alert_sessions s USING (session_id) WHERE s.settled_at < now() - interval '180 d'";
@@ -82,7 +84,7 @@ async fn filled(events: u64) -> Scale {
     database.execute(&format!("SET fill.sessions = {}; {FILL}; ANALYZE", events / EVENTS_OF_A_SESSION));
     println!("filled with {events} events in {:.1?}: {}", began.elapsed(), database.text(SIZES));
     let store = database.store();
-    let part = Duration::from_secs(if events == EVENTS { 2 } else { 60 });
+    let part = Duration::from_secs(if events <= EVENTS_IN_PROOF { 2 } else { 60 });
     Scale { database, store, part, _server: server }
 }
 

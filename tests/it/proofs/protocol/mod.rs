@@ -21,7 +21,9 @@
 //! distinguish epochs that a restored database gave twice) and durations. It shows that there is no dead end, not that
 //! the way to the end is short.
 //!
-//! `TARSY_PROTOCOL_DEPTH=1` allows each fault of a run one more time; see `profiles.rs`.
+//! The suite searches the runs with few states, and switches each rule off. The proof searches all runs, and shows in
+//! the bounds of each counterexample that nothing breaks with the rule. `TARSY_PROTOCOL_DEPTH=1` allows each fault of a
+//! run one more time; see `profiles.rs`.
 
 mod model;
 mod profiles;
@@ -40,6 +42,7 @@ use self::profiles::{Profile, counterexample, profiles};
 use self::properties::GOOD_END_AHEAD;
 use self::rules::Rule;
 use self::walk::{Checked, check, describe, walk};
+use crate::support::figures::is_proof;
 
 #[test]
 fn with_every_rule_each_property_holds_and_a_good_end_stays_reachable() {
@@ -83,6 +86,10 @@ fn each_rule_that_is_switched_off_breaks_its_property() {
         println!("without {rule:?} ({} states), broken: {property}{}", walked.states, describe(&model, trace));
         if property != GOOD_END_AHEAD {
             assert!(check(&model, Some(property)).broken.contains(property), "stateright finds it as well: {property}");
+        }
+        // With two alerts these bounds have many states. The runs of the other test have those without a fault.
+        if bounds.alerts > 1 && !is_proof() {
+            continue;
         }
         let kept = Protocol { without: None, symmetric_workers: true, ..model };
         let broken: BTreeSet<_> = walk(&kept, None).broken.into_iter().map(|(what, _)| what).collect();

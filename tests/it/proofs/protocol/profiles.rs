@@ -6,6 +6,7 @@ use super::properties::{
 };
 use super::rules::{Bounds, Rule};
 use super::state::{Faults, WORKERS};
+use crate::support::figures::is_proof;
 
 /// A run with every rule.
 #[derive(Debug)]
@@ -36,10 +37,13 @@ fn bounds(alerts: u8, attempts: u8, faults: Faults) -> Bounds {
 /// A variable for a deeper search: every fault of a run may happen that many times more.
 const DEPTH: &str = "TARSY_PROTOCOL_DEPTH";
 
-/// All runs.
+/// The runs with few states, and in the proof those with many as well.
 pub(super) fn profiles() -> Vec<Profile> {
     let more = std::env::var(DEPTH).map_or(0, |depth| depth.parse().expect("TARSY_PROTOCOL_DEPTH is a small number"));
     let mut profiles = small();
+    if is_proof() || more > 0 {
+        profiles.extend(large());
+    }
     for faults in profiles.iter_mut().map(|profile| &mut profile.bounds.faults) {
         for count in [
             &mut faults.crashes,
@@ -58,30 +62,44 @@ pub(super) fn profiles() -> Vec<Profile> {
     profiles
 }
 
+/// A run with one alert.
+fn one(name: &'static str, attempts: u8, faults: Faults) -> Profile {
+    Profile { name, bounds: bounds(1, attempts, faults) }
+}
+
+/// A run with two alerts of one fingerprint.
+fn two(name: &'static str, attempts: u8, faults: Faults) -> Profile {
+    Profile { name, bounds: bounds(2, attempts, faults) }
+}
+
 /// The faults of each run, with one alert and with two, and the deaths after which an alert is given up. With two
-/// alerts there are joins, so fewer faults are possible before there are too many states.
+/// alerts there are joins, so fewer faults are possible before there are too many states. These runs have up to 30,000.
 fn small() -> Vec<Profile> {
-    let one = |name, attempts, faults| Profile { name, bounds: bounds(1, attempts, faults) };
-    let two = |name, attempts, faults| Profile { name, bounds: bounds(2, attempts, faults) };
     let poison = |profile: Profile| Profile { bounds: Bounds { poison: Some(0), ..profile.bounds }, ..profile };
     vec![
-        one("late publish, 2 crashes", 2, Faults { late_publishes: 1, crashes: 2, ..NOTHING }),
         one("stall, 2 crashes, given up", 1, Faults { stalls: 1, crashes: 2, ..NOTHING }),
-        one("late commit, stall, crash", 2, Faults { late_commits: 1, stalls: 1, crashes: 1, ..NOTHING }),
         one("late commit, 2 releases", 1, Faults { late_commits: 1, releases: 2, ..NOTHING }),
         one("release, redelivery, crash", 1, Faults { releases: 1, redeliveries: 1, crashes: 1, ..NOTHING }),
-        one("timeline lost, late publish, crash", 2, {
-            Faults { timeline_losses: 1, late_publishes: 1, crashes: 1, ..NOTHING }
-        }),
         one("jobs lost, late ack, crash", 2, Faults { job_losses: 1, late_acks: 1, crashes: 1, ..NOTHING }),
         one("jobs lost, deadline, crash", 2, Faults { job_losses: 1, deadlines: 1, crashes: 1, ..NOTHING }),
-        one("cancel, stall, crash", 2, Faults { cancels: 1, stalls: 1, crashes: 1, ..NOTHING }),
         two("nothing", 2, NOTHING),
         two("cancel", 2, Faults { cancels: 1, ..NOTHING }),
         two("deadline", 2, Faults { deadlines: 1, ..NOTHING }),
         two("late commit", 2, Faults { late_commits: 1, ..NOTHING }),
         two("late publish", 2, Faults { late_publishes: 1, ..NOTHING }),
         poison(two("poison, crash", 2, Faults { crashes: 1, ..NOTHING })),
+    ]
+}
+
+/// The runs that take most of the time.
+fn large() -> Vec<Profile> {
+    vec![
+        one("late publish, 2 crashes", 2, Faults { late_publishes: 1, crashes: 2, ..NOTHING }),
+        one("late commit, stall, crash", 2, Faults { late_commits: 1, stalls: 1, crashes: 1, ..NOTHING }),
+        one("timeline lost, late publish, crash", 2, {
+            Faults { timeline_losses: 1, late_publishes: 1, crashes: 1, ..NOTHING }
+        }),
+        one("cancel, stall, crash", 2, Faults { cancels: 1, stalls: 1, crashes: 1, ..NOTHING }),
         two("stall", 2, Faults { stalls: 1, ..NOTHING }),
         two("jobs lost", 2, Faults { job_losses: 1, ..NOTHING }),
         two("timeline lost", 2, Faults { timeline_losses: 1, ..NOTHING }),

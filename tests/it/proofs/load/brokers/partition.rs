@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::{STREAMS, THREE_COPIES, TIMEOUT, assert_whole, doctor, ended, publish_paced, system_on, worker_on};
+use super::{
+    STREAMS, THREE_COPIES, TIMEOUT, assert_whole, doctor, ended, investigations, publish_paced, system_on, worker_on,
+};
 use crate::support::http;
 use crate::support::link::Mode;
 use crate::support::nats::NatsCluster;
@@ -13,7 +15,8 @@ use crate::support::process::Tarsy;
 use crate::support::system::TestSystem;
 use crate::support::wait::eventually_within;
 
-const INVESTIGATIONS: usize = 40;
+const INVESTIGATIONS: usize = 8;
+const INVESTIGATIONS_IN_PROOF: usize = 40;
 const CALL: Duration = Duration::from_millis(500);
 const PACE: Duration = Duration::from_millis(300);
 
@@ -49,10 +52,11 @@ async fn assert_survived(
         Failure::CutOff(mode) => cluster.partition(server, mode),
         Failure::Hangs => cluster.server(server).signal(Signal::STOP),
     }
-    let alerts = publish_paced(system, INVESTIGATIONS, PACE);
+    let count = investigations(INVESTIGATIONS, INVESTIGATIONS_IN_PROOF);
+    let alerts = publish_paced(system, count, PACE);
     tokio::join!(alerts, worker.logged("nats server changed"));
     // The others have a majority.
-    ended(system, INVESTIGATIONS).await;
+    ended(system, count).await;
     if let Failure::CutOff(_) = failure {
         let clients = cluster.clients_of(server).await;
         assert!(
@@ -65,7 +69,7 @@ async fn assert_survived(
     // The server that hung may have been the leader of the servers, and leaves this role to another one.
     cluster.has_meta_leader().await;
     cluster.is_whole(&STREAMS).await;
-    assert_whole(system, INVESTIGATIONS).await;
+    assert_whole(system, count).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,7 +99,8 @@ async fn a_worker_leaves_a_server_that_hangs_and_nothing_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_majority_workers_say_so_run_on_and_end_everything_afterwards() {
     let (mut cluster, system, workers) = start().await;
-    publish_paced(&system, INVESTIGATIONS / 2, Duration::from_millis(20)).await;
+    let count = investigations(INVESTIGATIONS, INVESTIGATIONS_IN_PROOF);
+    publish_paced(&system, count / 2, Duration::from_millis(20)).await;
     let running = "SELECT count(*) FROM alert_sessions WHERE status = 'running'";
     eventually_within(TIMEOUT, "sessions run", async || system.database.number(running) > 0).await;
     for server in [1, 2] {
@@ -124,6 +129,6 @@ async fn without_a_majority_workers_say_so_run_on_and_end_everything_afterwards(
         eventually_within(TIMEOUT, "the worker is ready", async || http::get(address, "/readyz").await.status == 200)
             .await;
     }
-    publish_paced(&system, INVESTIGATIONS / 2, PACE).await;
-    assert_whole(&system, INVESTIGATIONS).await;
+    publish_paced(&system, count - count / 2, PACE).await;
+    assert_whole(&system, count).await;
 }

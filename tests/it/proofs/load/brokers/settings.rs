@@ -5,14 +5,15 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::stream::Placement;
 
-use super::{STREAMS, assert_whole, doctor, publish_paced, system_on};
+use super::{STREAMS, assert_whole, doctor, investigations, publish_paced, system_on};
 use crate::support::nats::NatsCluster;
 use crate::support::process::metric;
 use crate::support::system::TestSystem;
 use crate::support::wait::{eventually, eventually_within};
 
 const CALL: Duration = Duration::from_secs(1);
-const INVESTIGATIONS: usize = 12;
+const INVESTIGATIONS: usize = 6;
+const INVESTIGATIONS_IN_PROOF: usize = 12;
 const MIB: i64 = 1024 * 1024;
 const BEFORE: &str = "streams: {placement: {tags: ['az:0']}, alerts: {max_bytes: 32MiB}}\n";
 const AFTER: &str = "streams: {replicas: 3, placement: {tags: ['disk:ssd']}, alerts: {max_bytes: 48MiB}, \
@@ -51,7 +52,8 @@ async fn migrate_moves_and_copies_streams_with_content_while_workers_use_them() 
     assert_eq!(cluster.leader_of("TARSY_ALERTS").await, 0, "the only server with the tag");
 
     let (_worker, address) = system.worker("w1").await;
-    let alerts = publish_paced(&system, INVESTIGATIONS, Duration::from_millis(300));
+    let count = investigations(INVESTIGATIONS, INVESTIGATIONS_IN_PROOF);
+    let alerts = publish_paced(&system, count, Duration::from_millis(300));
     let changed = async {
         eventually("events are on the stream", async || {
             metric(&address, "tarsy_events_published_total", "").await >= 10.0
@@ -75,7 +77,7 @@ async fn migrate_moves_and_copies_streams_with_content_while_workers_use_them() 
         .await;
     }
     assert!(migrate(&system).await.contains("\"unchanged\":8"), "a second run changes nothing");
-    assert_whole(&system, INVESTIGATIONS).await;
+    assert_whole(&system, count).await;
 
     eventually_within(super::TIMEOUT, "doctor finds every copy up to date", async || {
         doctor(&system).await.contains("3 up to date of each stream and consumer; n")
