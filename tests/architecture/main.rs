@@ -6,6 +6,8 @@
 
 mod layers;
 mod docs;
+mod changed;
+mod commands;
 mod style;
 mod words;
 

@@ -28,7 +28,7 @@ impl<'a> SeedSearch<'a> {
             for hit in self.secrets.find_overlapping_iter(reading) {
                 let start = reading.floor_char_boundary(hit.start().saturating_sub(AROUND));
                 let end = reading.ceil_char_boundary(hit.start() + AROUND);
-                found.entry(self.names[hit.pattern().as_usize()]).or_insert(&reading[start..end]);
+                found.entry(self.names[hit.pattern().as_usize()]).or_insert_with(|| &reading[start..end]);
             }
         }
         found

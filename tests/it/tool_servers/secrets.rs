@@ -1,8 +1,8 @@
 //! The corpus of secrets in the results of real servers: a file, a diff, a log and an object of a cluster, an echo.
 //! None is in what the system stores, sends, logs or shows to the model.
 //!
-//! The suite uses every fifth secret, `./dev prove` all of them, and `TARSY_SECRETS_STEP` sets another step. The tests of
-//! the mask use all of them in every layout.
+//! The suite uses every fifth secret, `./dev prove` all of them, and `TARSY_SECRETS_STEP` sets another step. The tests
+//! of the mask use all of them in every layout.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -74,8 +74,14 @@ fn a_prompt_is_bounded_for_a_thread_of_any_size() {
     thread.alert.text.clone_from(&long);
     thread.analysis = Some(long.clone());
     thread.asked = (0..200).map(|_| Exchange { question: long.clone(), answer: long.clone() }).collect();
+    let arguments = "long ".repeat(2_000);
     thread.calls = (1..3_000)
-        .map(|session_seq| PastCall { session_seq, tool: "a.b".to_owned(), arguments: long.clone(), is_error: false })
+        .map(|session_seq| PastCall {
+            session_seq,
+            tool: "a.b".to_owned(),
+            arguments: arguments.clone(),
+            is_error: false,
+        })
         .collect();
     let text = user(&thread, &long, "call a tool again if you need one");
     assert!(text.len() < 120 * 1024, "{}", text.len());

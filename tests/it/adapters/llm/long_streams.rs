@@ -1,7 +1,7 @@
 //! An answer of many small pieces: the service holds a few of them, also when its client reads slowly.
 //!
-//! In the suite the answer has 20,000 pieces. In `./dev prove` it has 100,000, which together are larger than the allowed
-//! growth of the memory; `TARSY_STREAM_PIECES` sets another number, a multiple of 100.
+//! In the suite the answer has 20,000 pieces. In `./dev prove` it has 100,000, which together are larger than the
+//! allowed growth of the memory; `TARSY_STREAM_PIECES` sets another number, a multiple of 100.
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -90,7 +90,8 @@ async fn run_whole() -> TestDatabase {
     database
 }
 
-/// Runs it and asserts that each request fits the window, and that the analysis cites a result that was removed from it.
+/// Runs it and asserts that each request fits the window, and that the analysis cites a result that was removed from
+/// it.
 pub(super) async fn assert_fits() {
     let began = Instant::now();
     let (Length { iterations, window, cited }, database) =

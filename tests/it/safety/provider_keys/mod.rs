@@ -1,8 +1,8 @@
 //! A provider's key leaves the LLM service only in the header of a request, whatever fails.
 //!
 //! Every failure has a key of its own. All of them happen in one system of real processes; then everything that the
-//! system has stored, sent, logged and printed is searched for every key, also in encoded forms. In the suite each failure
-//! happens at two of the four interfaces, in `./dev prove` at each of them.
+//! system has stored, sent, logged and printed is searched for every key, also in encoded forms. In the suite each
+//! failure happens at two of the four interfaces, in `./dev prove` at each of them.
 
 mod forms;
 mod provider;

@@ -1,7 +1,7 @@
 //! Secrets enter the system through every port; none is in what it stores, sends or logs.
 //!
-//! The suite uses every fourth secret, `./dev prove` all of them, and `TARSY_SECRETS_STEP` sets another step. The tests of
-//! the mask use all of them in every layout.
+//! The suite uses every fourth secret, `./dev prove` all of them, and `TARSY_SECRETS_STEP` sets another step. The tests
+//! of the mask use all of them in every layout.
 
 mod environment;
 mod rotation;

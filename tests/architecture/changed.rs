@@ -1,0 +1,177 @@
+//! `.ci/changed`, which maps changed files to tests: it knows every folder of the source, and the tests that it names
+//! exist.
+
+use super::*;
+
+#[test]
+fn every_folder_of_the_source_has_its_tests_in_ci_changed() {
+    let cases = cases(&script());
+    let folders: Vec<String> = fs::read_dir(root().join("src"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert!(folders.len() > 10, "the folders are read: {folders:?}");
+    assert_eq!(unknown_folders(&cases, &folders), Vec::<String>::new());
+}
+
+#[test]
+fn every_part_that_ci_changed_names_has_tests() {
+    let cases = cases(&script());
+    assert!(cases.len() > 30, "the cases are read");
+    assert_eq!(missing_parts(&cases, &Programs::read()), Vec::<String>::new());
+}
+
+fn script() -> String {
+    read(".ci/changed").unwrap().text
+}
+
+/// One case of the script: files, and the parts of programs that they can break.
+struct Case {
+    patterns: Vec<String>,
+    parts: Vec<Part>,
+}
+
+/// A part of a program of tests: `store::` of `lib`.
+struct Part {
+    program: String,
+    filter: String,
+}
+
+/// The paths of all modules of each program.
+struct Programs {
+    lib: Vec<String>,
+    architecture: Vec<String>,
+    it: Vec<String>,
+}
+
+impl Programs {
+    fn read() -> Self {
+        let of = |tree: &str| modules(&sources(tree).into_iter().map(|file| file.path).collect::<Vec<_>>());
+        Self { lib: of("src"), architecture: of("tests/architecture"), it: of("tests/it") }
+    }
+
+    fn modules_of(&self, program: &str) -> Option<&[String]> {
+        match program {
+            "lib" => Some(&self.lib),
+            "architecture" => Some(&self.architecture),
+            "it" => Some(&self.it),
+            _ => None,
+        }
+    }
+}
+
+fn modules(paths: &[String]) -> Vec<String> {
+    paths.iter().filter_map(|path| Some(Place::of(path)?.module)).collect()
+}
+
+/// Where a file is compiled.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// As `.ci/changed` names it.
+    pub(super) program: &'static str,
+    /// The path of its module, without `crate::`.
+    pub(super) module: String,
+}
+
+impl Place {
+    pub(super) fn of(path: &str) -> Option<Self> {
+        let trees = [("src/", "lib"), ("tests/architecture/", "architecture"), ("tests/it/", "it")];
+        let (program, below) =
+            trees.into_iter().find_map(|(tree, program)| Some((program, path.strip_prefix(tree)?)))?;
+        let file = below.strip_suffix(".rs")?;
+        let module = file.strip_suffix("/mod").unwrap_or(file);
+        Some(Self { program, module: module.replace('/', "::") })
+    }
+}
+
+/// The cases of `broken_by`. A case is a list of patterns, a bracket, commands with `&&` between them, and two
+/// semicolons.
+fn cases(script: &str) -> Vec<Case> {
+    let function = script.split("broken_by() {").nth(1).and_then(|rest| rest.split("\n}\n").next()).unwrap_or_default();
+    function.split(";;").filter_map(case).collect()
+}
+
+fn case(clause: &str) -> Option<Case> {
+    let clause = clause.rsplit("case $1 in").next()?;
+    let (patterns, commands) = clause.split_once(')')?;
+    let patterns = patterns.split('|').map(|pattern| pattern.trim().to_owned()).collect();
+    Some(Case { patterns, parts: commands.split("&&").flat_map(parts).collect() })
+}
+
+/// The parts of one command, `tests <program> <part…>`. A part with a variable is made of the path of the changed file.
+fn parts(command: &str) -> Vec<Part> {
+    let mut words = command.split_whitespace();
+    let (Some("tests"), Some(program)) = (words.next(), words.next()) else { return Vec::new() };
+    let named = words.filter(|word| !word.contains('$'));
+    named.map(|filter| Part { program: program.to_owned(), filter: filter.to_owned() }).collect()
+}
+
+// ---------------------------------------------------------------- rules: one line a violation out
+
+/// Folders below `src` without a case for all of their files.
+fn unknown_folders(cases: &[Case], folders: &[String]) -> Vec<String> {
+    let is_known = |folder: &&String| {
+        let pattern = format!("src/{folder}/*");
+        cases.iter().any(|case| case.patterns.contains(&pattern))
+    };
+    folders.iter().filter(|folder| !is_known(folder)).map(|folder| format!("src/{folder} has no case")).collect()
+}
+
+/// Parts that select no module. The last word of a part may be the beginning of a name.
+fn missing_parts(cases: &[Case], programs: &Programs) -> Vec<String> {
+    let mut found = Vec::new();
+    for Case { patterns, parts } in cases {
+        for Part { program, filter } in parts {
+            let Some(modules) = programs.modules_of(program) else {
+                found.push(format!("{}: no program {program}", patterns.join(" | ")));
+                continue;
+            };
+            if filter != "all" && !modules.iter().any(|module| format!("{module}::").starts_with(filter.as_str())) {
+                found.push(format!("{}: {program} has no module {filter}", patterns.join(" | ")));
+            }
+        }
+    }
+    found
+}
+
+// ---------------------------------------------------------------- the rules find what is planted
+
+const SCRIPT: &str = r#"
+tests() { for part in "${@:2}"; do printf '%s %s\n' "$1" "$part"; done; }
+broken_by() {
+  case $1 in
+    src/*) tests architecture all ;;
+  esac
+  case $1 in
+    src/store/sql/* | src/bus/*) tests lib store:: bus:: && tests it adapters::st ;;
+    src/store/*)
+      tests lib stores:: && tests it adapters::store:: adapters::sto:: && tests its all ;;
+    tests/it/*/*) tests architecture all && part=${1%.rs} && tests it "${part//\//::}" ;;
+    *) tests lib all ;;
+  esac
+}
+"#;
+
+#[test]
+fn a_folder_without_a_case_is_found() {
+    let folders = ["bus", "store", "web"].map(str::to_owned);
+    assert_eq!(unknown_folders(&cases(SCRIPT), &folders), ["src/web has no case"]);
+    let only_a_part = SCRIPT.replace("src/store/*)", "src/store/writes/*)");
+    assert_eq!(unknown_folders(&cases(&only_a_part), &folders), ["src/store has no case", "src/web has no case"]);
+}
+
+#[test]
+fn a_part_without_a_test_is_found() {
+    let paths = ["src/store/mod.rs", "src/bus/a.rs", "tests/it/adapters/store/leases.rs"].map(str::to_owned);
+    let all = modules(&paths);
+    assert_eq!(all, ["store", "bus::a", "adapters::store::leases"]);
+    let programs = Programs { lib: all[..2].to_vec(), architecture: Vec::new(), it: all[2..].to_vec() };
+    let expected = [
+        "src/store/*: lib has no module stores::",
+        "src/store/*: it has no module adapters::sto::",
+        "src/store/*: no program its",
+    ];
+    assert_eq!(missing_parts(&cases(SCRIPT), &programs), expected);
+}
