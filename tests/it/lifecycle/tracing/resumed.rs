@@ -1,6 +1,7 @@
 //! A resumed run and a question belong to the trace, or link to it.
 
 use super::{Span, Traced, named, parent_of, trace_of};
+use crate::support::wait::eventually;
 
 /// Whether a worker has got a session in this span.
 fn is_claim(span: &Span) -> bool {
@@ -13,8 +14,10 @@ async fn a_resumed_run_is_in_the_same_trace_and_links_to_the_attempt_before() {
     let mut first = traced.worker("w1").await;
     let session = traced.system.publish().await;
     let arrived = traced.system.gates.next().await;
-    // Exported before the kill: the claim of the first attempt, which the second one links to.
+    // Exported before the kill: the claim of the first attempt, which the second one links to, and its finished calls.
     let claim = traced.collector.first("claim", is_claim).await;
+    let calls = || named(&traced.collector.spans(), "chat").len();
+    eventually("both finished calls are exported", async || calls() == 2).await;
     first.kill().await;
     traced.system.gates.open_all();
     arrived.open().await;
