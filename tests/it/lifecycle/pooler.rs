@@ -10,7 +10,7 @@ use crate::support::system::TestSystem;
 use crate::support::wait::eventually_within;
 
 const VARIABLE: &str = "TARSY_TEST_PGBOUNCER";
-const READY_WITHIN: Duration = Duration::from_secs(20);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 
 /// The program; `None` after printing why the test is skipped.
 fn program() -> Option<PathBuf> {

@@ -19,7 +19,7 @@ use crate::support::system::{Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp/one_at_a_time.sh");
-const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(180);
 /// Selects the recording that calls the tool `wait`.
 const MARK: &str = "BusyServer";
 const RECORDING: &str = "name: busy\nmatch: BusyServer\nprovider_state: true\nanswers:\n  \

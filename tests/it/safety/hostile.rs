@@ -5,9 +5,11 @@
 //! as the longest input that is parsed leniently; quadratic time misses the limit all the same. The suite tries each
 //! fragment in one place; `./dev prove`, and the command above, try it in every place.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tarsy::investigation::react::read;
+
+use super::processor_time::Clock;
 
 const LENGTHS: &[usize] = if cfg!(debug_assertions) { &[60 * 1024] } else { &[60 * 1024, 1024 * 1024] };
 const LIMIT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 50 });
@@ -130,28 +132,6 @@ fn took(text: &str) -> Duration {
     let begun = Clock::start();
     read(text, None);
     begun.elapsed()
-}
-
-/// Processor time of this thread if the kernel reports it, else wall-clock time.
-struct Clock {
-    on_processor: Option<Duration>,
-    begun: Instant,
-}
-
-impl Clock {
-    fn start() -> Self {
-        Self { on_processor: on_processor(), begun: Instant::now() }
-    }
-
-    fn elapsed(&self) -> Duration {
-        let on_processor = on_processor().zip(self.on_processor).map(|(now, begun)| now.saturating_sub(begun));
-        on_processor.unwrap_or_else(|| self.begun.elapsed())
-    }
-}
-
-fn on_processor() -> Option<Duration> {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(Duration::from_nanos(stat.split(' ').next()?.parse().ok()?))
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub(crate) mod seed_search;
 mod secrets;
 mod provider_keys;
 mod provider_bytes;
+mod processor_time;
 mod masking_speed;
 mod hostile;
 pub(crate) mod hostile_servers;

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::nats::killed_with_this_process;
 
-const READY_WITHIN: Duration = Duration::from_secs(60);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 
 /// A program that `./dev test` names in the environment. `None` is reported on standard error, past libtest's capture.
 pub(crate) fn program(variable: &str) -> Option<PathBuf> {

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::process::ports::free_port;
 
-const READY_WITHIN: Duration = Duration::from_secs(20);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Lame-duck mode waits for its clients.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
 const TRIES: u32 = 20;

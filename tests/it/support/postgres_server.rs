@@ -28,7 +28,7 @@ use super::wait::eventually_within;
 
 pub(crate) use standby::Standby;
 
-const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 
 /// A running server; killed when it is dropped.
 #[derive(Debug)]

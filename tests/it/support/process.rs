@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::http;
 use super::wait::eventually;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);
 const KEPT_LINES: usize = 20_000;
 
 /// The program under test.

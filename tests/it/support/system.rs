@@ -25,7 +25,7 @@ use super::wait::eventually_within;
 /// Lease of the workers: a dead worker is noticed after this time.
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 const SWEEP: Duration = Duration::from_secs(15);
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Options of a test system.
 pub(crate) struct Setup<'a> {

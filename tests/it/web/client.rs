@@ -11,7 +11,7 @@ use crate::support::http::{self, Answer};
 use crate::support::process::Tarsy;
 use crate::support::system::TestSystem;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A running web server.
 pub(crate) struct Web {

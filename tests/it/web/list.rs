@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::Web;
+use crate::support::figures::is_proof;
 use crate::support::system::TestSystem;
 
 fn ids(page: &Value) -> Vec<String> {
@@ -73,5 +74,13 @@ async fn a_page_of_five_hundred_sessions_is_read_in_time() {
         best = best.min(began.elapsed());
     }
     println!("500 of 999 sessions: {best:?}");
-    assert!(best < Duration::from_millis(if cfg!(debug_assertions) { 600 } else { 150 }), "{best:?}");
+    // Beside other tests, only a page that takes seconds is surely too slow.
+    let limit = if !is_proof() {
+        5_000
+    } else if cfg!(debug_assertions) {
+        600
+    } else {
+        150
+    };
+    assert!(best < Duration::from_millis(limit), "{best:?}");
 }

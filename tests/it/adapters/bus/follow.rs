@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tarsy::bus::{FeedSettings, Follower, JetStreamFeed, Nats, TimelineUpdate, live_subject};
+use tarsy::bus::{Follower, Nats, TimelineUpdate, live_subject};
 use tarsy::engine::ports::Feed;
 use tarsy::investigation::ids::{ExecutionId, SessionId};
 use tarsy::investigation::timeline::{Delta, DeltaKind, EventType, TimelineEvent};
 
 use super::table::{Table, end, event, history, new_session, on_stream, until_on_stream};
-use super::{outsider, prepared, within};
-
-fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
-    JetStreamFeed::new(nats, Arc::clone(table), FeedSettings::default())
-}
+use super::{feed, outsider, prepared, within};
 
 fn without_table(nats: &Nats, session: SessionId, after: u32) -> Follower {
     Follower::start(nats, session, after, None::<Arc<Table>>)

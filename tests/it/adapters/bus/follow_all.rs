@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use tarsy::bus::{AllFollower, FeedSettings, JetStreamFeed, Nats, TopologySettings};
+use tarsy::bus::{AllFollower, TopologySettings};
 use tarsy::engine::ports::Feed;
 use tarsy::investigation::timeline::TimelineEvent;
 
 use super::table::{Table, event, history, new_session};
-use super::{outsider, prepared, within};
-
-fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
-    JetStreamFeed::new(nats, Arc::clone(table), FeedSettings::default())
-}
+use super::{feed, outsider, prepared, within};
 
 async fn take(follower: &mut AllFollower, count: usize) -> Vec<TimelineEvent> {
     let mut events = Vec::new();

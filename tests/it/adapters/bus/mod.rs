@@ -22,15 +22,17 @@ mod queue;
 mod table;
 mod topology;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tarsy::bus::{ConnectRetry, Nats, Options, TopologySettings};
+use tarsy::bus::{ConnectRetry, FeedSettings, JetStreamFeed, Nats, Options, TopologySettings};
 
+use self::table::Table;
 use crate::support::nats::NatsServer;
 
 /// Every step of these tests takes less.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(60);
 
 async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, future).await.unwrap_or_else(|_| panic!("{what} took longer than {LIMIT:?}"))
@@ -44,6 +46,13 @@ async fn connect_to(url: String) -> Nats {
     let options =
         Options { url, role: "test".into(), credentials: Default::default(), retry: ConnectRetry::UpTo(LIMIT) };
     Nats::connect(&options).await.expect("a connection")
+}
+
+/// A feed whose publishers do not end while a test is idle, and whose drain waits as long as a step may take. A worker
+/// would leave the rest to a later drain.
+fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
+    let settings = FeedSettings { drain_timeout: LIMIT, idle_timeout: 10 * LIMIT, ..FeedSettings::default() };
+    JetStreamFeed::new(nats, Arc::clone(table), settings)
 }
 
 /// A server with the streams and consumers.

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::support::wait::eventually;
 
 /// Far longer than any step here takes: only a hanging test reaches it.
-const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(180);
 
 const POD: &str = r#"{"namespace":"checkout","pod":"checkout-7d9f8b6c5-x2x9p"}"#;
 

@@ -26,7 +26,7 @@ use tokio::process::Command;
 use crate::support::process::TARSY;
 use crate::support::system::TestSystem;
 
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The result of a command.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use crate::support::system::TestSystem;
 use crate::support::wait::eventually;
 use crate::web::Web;
 
-const TEST_TIMEOUT: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(180);
 /// Between two looks at Prometheus, which scrapes once a second.
 const QUERY_INTERVAL: Duration = Duration::from_millis(100);
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::process::Process;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);
 /// A page has no signal that reaches this process.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 

@@ -6,17 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tarsy::bus::{FeedSettings, JetStreamFeed, MAX_EVENT_BYTES, Nats, timeline_subject};
+use tarsy::bus::{FeedSettings, JetStreamFeed, MAX_EVENT_BYTES, timeline_subject};
 use tarsy::engine::ports::{DeadLetter, DeadReason, Feed};
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::TimelineEvent;
 
 use super::table::{Table, event, history, new_session, on_stream, until_on_stream};
-use super::{connect, outsider, prepared, recorder, within};
-
-fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
-    JetStreamFeed::new(nats, Arc::clone(table), FeedSettings::default())
-}
+use super::{connect, feed, outsider, prepared, recorder, within};
 
 #[tokio::test]
 async fn a_drain_publishes_and_counts_every_row_in_order() {

@@ -1,20 +1,12 @@
 //! The feed publishes what its own process commits without a read of the table.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tarsy::bus::{FeedSettings, JetStreamFeed, Nats};
 use tarsy::engine::ports::{EventIdentity, Feed};
 use tarsy::investigation::timeline::TimelineEvent;
 
 use super::super::table::{Table, event, new_session, on_stream, until_on_stream};
-use super::super::{outsider, prepared, within};
-
-/// A feed whose publishers do not become idle.
-fn feed(nats: &Nats, table: &Arc<Table>) -> JetStreamFeed<Table> {
-    let settings = FeedSettings { idle_timeout: Duration::from_secs(600), ..FeedSettings::default() };
-    JetStreamFeed::new(nats, Arc::clone(table), settings)
-}
+use super::super::{feed, outsider, prepared, within};
 
 #[tokio::test]
 async fn committed_events_are_published_without_a_read_of_the_table() {

@@ -16,7 +16,7 @@ use crate::support::process::Tarsy;
 use crate::support::wait::eventually_within;
 
 const NOWHERE: &str = "127.0.0.1:1";
-const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 
 async fn commands(nats: &str, database: &str, args: &[&str]) -> Ran {
     let env = [("NATS_URL", nats), ("DATABASE_URL", database), ("TARSY_LLM_ADDR", NOWHERE), ("TARSY_LOG", "warn")];
