@@ -29,6 +29,8 @@ use tonic::transport::Channel;
 
 /// Too short for a back-off, so a failed answer is not asked for again.
 const CALL_TIMEOUT: Duration = Duration::from_millis(450);
+/// So often may a call be too late for its request.
+const MAX_LATE: usize = 20;
 /// Even on a busy machine.
 const MAX_TIME: Duration = Duration::from_secs(20);
 /// What an answer may be longer than the bytes of the provider.
@@ -214,7 +216,12 @@ impl Arena {
 
     /// Sends a request that gets a good answer. Either it is refused before it is sent, or it is JSON with messages.
     fn sent(&self, api: Api, request: GenerateRequest) {
-        let (responses, bodies) = self.ask(vec![vec![api.good.as_bytes().to_vec()]], request);
+        let ask = || self.ask(vec![vec![api.good.as_bytes().to_vec()]], request.clone());
+        let is_late = |response: &GenerateResponse| matches!(&response.content, Some(Content::Error(error)) if error.code == "deadline_exceeded");
+        // A busy machine may need longer to send a request than the call may take.
+        let mut asked = std::iter::repeat_with(ask).take(MAX_LATE);
+        let decided = asked.find(|(responses, bodies)| !bodies.is_empty() || !responses.last().is_some_and(is_late));
+        let (responses, bodies) = decided.expect("a call that was not too late");
         match bodies.first() {
             Some(body) => {
                 // Provider data go back as they came, also with a number that no parser can read.
