@@ -83,7 +83,11 @@ pub(super) fn a_resume_repeats_only_calls_in_flight(facts: &Facts, violations: &
             continue;
         };
         let events = facts.events_of(SessionId(session));
-        let own = |event: &&Event| event.event.execution_id.is_some_and(|id| id.0 == *execution);
+        // An update is written between a call whose answer was lost and its repetition, and belongs to the iteration before.
+        let own = |event: &&Event| {
+            event.event.execution_id.is_some_and(|id| id.0 == *execution)
+                && event.event.event_type != EventType::AlertUpdated
+        };
         let reached = |event: &&Event| event.event.iteration.unwrap_or(0).cast_signed();
         let before = events.iter().filter(own).filter(|event| reached(event) < *iteration);
         let after = events.iter().filter(own).find(|event| reached(event) >= *iteration);

@@ -226,6 +226,11 @@ fn a_write_of_a_superseded_owner_is_found() {
 fn a_call_that_is_repeated_without_a_takeover_is_found() {
     assert_eq!(broken(|f| *f.model_calls.get_mut(&(RUN, 1)).unwrap() = 2), BTreeSet::from([3]));
     assert_eq!(broken(|f| *f.model_calls.get_mut(&(RUN, 2)).unwrap() = 3), BTreeSet::from([3]));
+    let updated_before_it = |f: &mut Facts| {
+        events(f)[6..].iter_mut().for_each(|event| event.event.session_seq += 1);
+        events(f).insert(6, Event { epoch: 2, event: step(7, 1, EventType::AlertUpdated, Value::Null) });
+    };
+    assert!(!broken(updated_before_it).contains(&3), "the repetition of the lost call is due");
     let look = ToolSent { execution: RUN, tool: "look".to_owned(), step: 1 };
     assert_eq!(broken(|f| *f.tool_calls.get_mut(&look).unwrap() = 2), BTreeSet::from([3]));
     let after_a_kill = |f: &mut Facts| {
