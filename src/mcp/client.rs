@@ -11,7 +11,7 @@ mod slot;
 mod session_limit;
 mod calls;
 mod connection;
-mod pages;
+mod list;
 mod transport;
 mod tool_cache;
 mod offer;
@@ -130,7 +130,7 @@ impl Servers {
             }
             Err(CallFailure::Broken(fault)) => {
                 slot.discard(&connection);
-                let error = self.context.masked(&format!("{}: connection lost during the call: {fault}", call.tool));
+                let error = self.context.masked(&format!("{}: {fault}", call.tool));
                 ToolReply::NoAnswer { error, timeout: false }
             }
             Err(CallFailure::Timeout(expired)) => {

@@ -78,6 +78,7 @@ fn http(address: &McpAddress) -> anyhow::Result<HttpConfig> {
         token: address.token_env.as_ref().map(of_variable).transpose()?.or(of_file),
         ca_file: address.ca_file.as_ref().map(PathBuf::from),
         proxy: address.proxy.as_ref().map(|proxy| proxy.resolve(&process_env)).transpose()?,
+        not_run_on: address.not_run_on.clone(),
     })
 }
 

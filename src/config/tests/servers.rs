@@ -60,7 +60,8 @@ fn the_longest_time_of_a_call_is_at_least_the_time_without_progress() {
 #[test]
 fn a_server_is_reached_by_a_program_or_an_address() {
     let text = "mcp_servers:\n  a: {command: c, user: tools, directory: /srv, max_memory: 512MiB, max_open_files: 64}\n  \
-                b: {url: 'https://h/mcp', headers: {X-Team: '${K8S_TOKEN:-}'}, token_file: /t, ca_file: /c, proxy: 'http://p:1'}\n  \
+                b: {url: 'https://h/mcp', headers: {X-Team: '${K8S_TOKEN:-}'}, token_file: /t, ca_file: /c, proxy: 'http://p:1', \
+                not_run_on: [429, 503]}\n  \
                 c: {type: http, url: 'http://h:1/mcp', token_env: K8S_TOKEN}\n  d: {type: stdio, command: c}\n";
     let config = Config::parse("f", text, &env).unwrap();
     let program = config.mcp_servers["a"].transport.program().unwrap();
@@ -68,6 +69,7 @@ fn a_server_is_reached_by_a_program_or_an_address() {
     assert_eq!((program.directory.as_deref(), program.max_open_files), (Some("/srv"), Some(64)));
     let address = config.mcp_servers["b"].transport.address().unwrap();
     assert_eq!((address.url.as_str(), address.token_file.as_deref()), ("https://h/mcp", Some("/t")));
+    assert_eq!(address.not_run_on, [429, 503]);
     assert_eq!(config.mcp_servers["c"].transport.address().unwrap().token_env.as_deref(), Some("K8S_TOKEN"));
     let shown = show(&config);
     assert!(!shown.contains("s3cret"), "{shown}");
@@ -89,6 +91,8 @@ fn a_fault_in_an_address_names_its_fix_and_no_secret() {
         ("url: 'http://h/mcp', token_env: s3cret-token", "not the name of an environment variable"),
         ("url: 'http://h/mcp', token_env: A, token_file: /t", "either token_env or token_file"),
         ("url: 'http://h/mcp', proxy: 's3cret@p'", "accepted: http://… or https://…"),
+        ("url: 'http://h/mcp', not_run_on: [429, 200]", "mcp_servers.a.not_run_on[1]"),
+        ("command: c, not_run_on: [429]", "not for a server with `command`"),
     ] {
         let fault = super::faults(&format!("mcp_servers: {{a: {{{keys}}}}}"));
         assert!(fault.contains(expected) && !fault.contains("s3cret"), "{keys}: {fault}");

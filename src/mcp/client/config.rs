@@ -109,6 +109,8 @@ pub struct HttpConfig {
     pub ca_file: Option<PathBuf>,
     /// The address of a proxy; without one those of the environment are used.
     pub proxy: Option<String>,
+    /// The statuses of HTTP with which the server has run no tool, so that any call is sent once more.
+    pub not_run_on: Vec<u16>,
 }
 
 /// Where a bearer token comes from.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
-    Implementation, PingRequest, ProgressNotificationParam, ServerResult, Tool,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest, ErrorData,
+    Implementation, PingRequest, ProgressNotificationParam, ServerResult,
 };
 use rmcp::service::{ClientInitializeError, NotificationContext, RunningService, ServiceError, serve_client_with_ct};
 use rmcp::{ClientHandler, Peer, RoleClient};
@@ -15,7 +15,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::calls::pending::{Expired, NoAnswer, PendingCalls, RequestTimeouts};
 use super::config::{ServerConfig, Transport};
 use super::context::ConnectionContext;
-use super::pages::{self, ListFault};
+use super::list::declared::Declared;
+use super::list::pages::{self, ListFault};
+use super::result;
 use super::session_limit::CountedConnection;
 use super::transport::child;
 use super::transport::http::{self, BearerToken, HttpFault, TransportFault, fault_of};
@@ -60,7 +62,7 @@ pub(super) enum CallFailure {
     Refused(String),
     /// The server cannot have acted on the call.
     Unsent(String),
-    /// The connection broke.
+    /// The connection broke, or a status took the place of the answer.
     Broken(String),
     /// No answer arrived in time; a cancellation was sent to the server.
     Timeout(Expired),
@@ -157,7 +159,7 @@ impl Connection {
     }
 
     /// All tools of the server.
-    pub(super) async fn list_tools(&self, server: &str) -> Result<Vec<Tool>, Error> {
+    pub(super) async fn list_tools(&self, server: &str) -> Result<Vec<Declared>, Error> {
         let request = "tools/list";
         match pages::read(&self.peer, &self.pending, LIST_TIMEOUT).await {
             Ok(tools) => Ok(tools),
@@ -183,18 +185,33 @@ impl Connection {
             Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
                 no_result("the tool sent a request instead of a result")
             }
+            Ok(ServerResult::CustomResult(other)) if let Some(result) = result::read(&other.0) => Ok(result),
             Ok(_) => no_result("the tool sent a message that is no result of a tool"),
-            Err(NoAnswer::Failed(ServiceError::McpError(error))) => no_result(&error.message),
+            Err(NoAnswer::Failed(ServiceError::McpError(error))) => no_result(&words(&error)),
             Err(NoAnswer::Failed(ServiceError::TransportSend(error))) => Err(match fault_of(&error) {
                 TransportFault { text, unsent: true } => CallFailure::Unsent(text),
                 TransportFault { text, unsent: false } => CallFailure::Broken(text),
             }),
-            Err(NoAnswer::Failed(error)) => Err(CallFailure::Broken(error.to_string())),
+            Err(NoAnswer::Failed(error)) => {
+                Err(CallFailure::Broken(format!("connection lost during the call: {error}")))
+            }
             Err(NoAnswer::Timeout(expired)) => {
                 self.needs_ping.store(true, Ordering::Relaxed);
                 Err(CallFailure::Timeout(expired))
             }
         }
+    }
+}
+
+/// The message of an error with its details, which often say more: "Internal error".
+fn words(error: &ErrorData) -> String {
+    let details = error.data.as_ref().filter(|data| !data.is_null()).map(|data| match data.as_str() {
+        Some(text) => text.to_owned(),
+        None => data.to_string(),
+    });
+    match details {
+        Some(details) => format!("{}: {details}", error.message),
+        None => error.message.to_string(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The complete tool list of a server, for people: offered tools, withheld tools and the reasons.
 
-use rmcp::model::Tool;
 use serde::Serialize;
 
 use super::config::ServerConfig;
+use super::list::declared::Declared;
 use super::offer::judged;
 use super::{rules, schema};
 use crate::investigation::mask::Mask;
@@ -25,6 +25,9 @@ pub struct Listed {
     pub because: Option<String>,
     /// Why a model may not call it; `None` when it may.
     pub withheld: Option<String>,
+    /// Members of its declaration that are not as the protocol has them, and were left out: `annotations`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<&'static str>,
 }
 
 /// The tools of a server.
@@ -39,7 +42,7 @@ pub struct Inventory {
 }
 
 /// The tools of a server as it lists them.
-pub(super) fn inventory(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Inventory {
+pub(super) fn inventory(config: &ServerConfig, tools: &[Declared], mask: &Mask) -> Inventory {
     let mut inventory = Inventory { tools: Vec::new(), offered: Vec::new(), unknown: rules::unknown(config, tools) };
     for judged in judged(config, tools, mask) {
         let (because, withheld, read_only) = match &judged.verdict {
@@ -48,12 +51,13 @@ pub(super) fn inventory(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> I
         };
         inventory.tools.push(Listed {
             name: judged.name,
-            tool: mask.apply(&judged.tool.name).into_owned(),
-            description: schema::description(judged.tool, mask),
+            tool: mask.apply(&judged.declared.tool.name).into_owned(),
+            description: schema::description(&judged.declared.tool, mask),
             read_only,
             offered: because.is_some(),
             because,
             withheld,
+            left_out: judged.declared.left_out.clone(),
         });
         inventory.offered.extend(judged.verdict.ok().map(|(spec, _)| spec));
     }
@@ -81,7 +85,7 @@ mod tests {
             allowed: vec!["delete".to_owned()],
             ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
         };
-        let tools: Vec<Tool> = serde_json::from_value(tools).unwrap();
+        let tools: Vec<_> = tools.as_array().unwrap().iter().map(Declared::read).collect();
         let found = inventory(&config, &tools, &Mask::default()).tools;
         let facts: Vec<_> = found
             .iter()

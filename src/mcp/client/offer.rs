@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use rmcp::model::Tool;
-
 use super::config::ServerConfig;
+use super::list::declared::Declared;
 use super::rules::Offered;
 use super::{names, rules, schema};
 use crate::investigation::mask::Mask;
@@ -12,7 +11,7 @@ use crate::investigation::plan::ToolSpec;
 
 /// A tool as its server lists it, and whether a model may call it.
 pub(super) struct Judged<'a> {
-    pub(super) tool: &'a Tool,
+    pub(super) declared: &'a Declared,
     /// The full name, `server.tool`.
     pub(super) name: String,
     pub(super) verdict: Result<(ToolSpec, Offered), Withheld>,
@@ -31,7 +30,11 @@ pub(super) enum Withheld {
 
 /// The tools that may be called, sorted by name: those that are read-only and those that the configuration allows.
 /// A tool with an invalid name or schema is left out with a warning.
-pub(super) fn offer(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Vec<ToolSpec> {
+pub(super) fn offer(config: &ServerConfig, tools: &[Declared], mask: &Mask) -> Vec<ToolSpec> {
+    for declared in tools.iter().filter(|declared| !declared.left_out.is_empty()) {
+        let (tool, left_out) = (mask.apply(&declared.tool.name), declared.left_out.join(", "));
+        tracing::warn!(server = config.name, tool = %tool, left_out, "mcp tool has odd members");
+    }
     let offered = judged(config, tools, mask).into_iter().filter_map(|judged| match judged.verdict {
         Ok((spec, _)) => Some(spec),
         Err(Withheld::Rule(_)) => None,
@@ -44,11 +47,12 @@ pub(super) fn offer(config: &ServerConfig, tools: &[Tool], mask: &Mask) -> Vec<T
 }
 
 /// The tools of a server, sorted by name. A tool that the server lists twice is there once.
-pub(super) fn judged<'a>(config: &ServerConfig, tools: &'a [Tool], mask: &Mask) -> Vec<Judged<'a>> {
-    let mut listed: Vec<&Tool> = tools.iter().collect();
-    listed.sort_by(|one, other| one.name.cmp(&other.name));
-    listed.dedup_by(|one, other| one.name == other.name);
-    let mut judged: Vec<Judged<'a>> = listed.into_iter().map(|tool| judge(config, tool, mask)).collect();
+pub(super) fn judged<'a>(config: &ServerConfig, tools: &'a [Declared], mask: &Mask) -> Vec<Judged<'a>> {
+    let mut listed: Vec<&Declared> = tools.iter().collect();
+    // Of two with one name, the one that can be called.
+    listed.sort_by_key(|declared| (&declared.tool.name, declared.fault.is_some()));
+    listed.dedup_by(|one, other| one.tool.name == other.tool.name);
+    let mut judged: Vec<Judged<'a>> = listed.into_iter().map(|declared| judge(config, declared, mask)).collect();
     // A tool whose own name equals the form of another tool's name comes first.
     judged.sort_by_key(|judged| (judged.name.clone(), is_renamed(judged)));
     let mut last = String::new();
@@ -65,15 +69,16 @@ fn is_renamed(judged: &Judged<'_>) -> bool {
     judged.verdict.as_ref().is_ok_and(|(spec, _)| spec.original_name.is_some())
 }
 
-fn judge<'a>(config: &ServerConfig, tool: &'a Tool, mask: &Mask) -> Judged<'a> {
+fn judge<'a>(config: &ServerConfig, declared: &'a Declared, mask: &Mask) -> Judged<'a> {
+    let tool = &declared.tool;
     let masked = mask.apply(&tool.name);
     let name = format!("{}.{}", config.name, names::offered(&config.name, &masked));
     let fault = match masked {
         Cow::Owned(_) => Some("its name holds a secret".to_owned()),
-        Cow::Borrowed(_) => names::tool_fault(&tool.name),
+        Cow::Borrowed(_) => declared.fault.clone().or_else(|| names::tool_fault(&tool.name)),
     };
     if let Some(fault) = fault {
-        return Judged { tool, name, verdict: Err(Withheld::Unusable(fault)) };
+        return Judged { declared, name, verdict: Err(Withheld::Unusable(fault)) };
     }
     let verdict = rules::judge(config, tool).map_err(Withheld::from).and_then(|why| {
         let parameters_schema = schema::schema(tool, mask).map_err(Withheld::Unusable)?;
@@ -87,7 +92,7 @@ fn judge<'a>(config: &ServerConfig, tool: &'a Tool, mask: &Mask) -> Judged<'a> {
         };
         Ok((spec, why))
     });
-    Judged { tool, name, verdict }
+    Judged { declared, name, verdict }
 }
 
 #[cfg(test)]
@@ -98,20 +103,21 @@ mod tests {
     use crate::mcp::{StdioConfig, Transport};
 
     fn offered(read_only: &[&str], allowed: &[&str]) -> Vec<(String, bool)> {
-        let tools = serde_json::from_value::<Vec<Tool>>(json!([
+        let tools = json!([
             {"name": "write", "inputSchema": {"type": "object"}},
             {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
             {"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
             {"name": "a__b", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}},
             {"name": "delete", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": false}},
-        ]));
+        ]);
+        let tools: Vec<_> = tools.as_array().unwrap().iter().map(Declared::read).collect();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let config = ServerConfig {
             read_only: names(read_only),
             allowed: names(allowed),
             ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
         };
-        let specs = offer(&config, &tools.unwrap(), &Mask::default());
+        let specs = offer(&config, &tools, &Mask::default());
         specs.into_iter().map(|spec| (spec.name, spec.read_only)).collect()
     }
 
@@ -139,9 +145,9 @@ mod tests {
         let form = names::offered("s", "a.b");
         let listed =
             json!([tool("a.b"), tool(&form), tool("a.b"), tool("sk-ant-api03-abcdefghijklmnopqrstuvwxyz012345")]);
-        let listed = serde_json::from_value::<Vec<Tool>>(listed).unwrap();
+        let listed: Vec<_> = listed.as_array().unwrap().iter().map(Declared::read).collect();
         let config = ServerConfig {
-            read_only: listed.iter().map(|tool| tool.name.to_string()).collect(),
+            read_only: listed.iter().map(|declared| declared.tool.name.to_string()).collect(),
             ..ServerConfig::new("s", Transport::Stdio(StdioConfig::default()))
         };
         let judged = judged(&config, &listed, &Mask::default());

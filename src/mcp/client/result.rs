@@ -1,6 +1,7 @@
 //! Converts an MCP result into the text that a model reads: flattened, cleaned and masked.
 
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::Value;
 
 use crate::engine::ports::ToolReply;
 use crate::investigation::mask::Mask;
@@ -11,6 +12,34 @@ use crate::investigation::visible::visible;
 pub(super) fn reply(result: &CallToolResult, mask: &Mask) -> ToolReply {
     let clean = visible(&flatten(result));
     ToolReply::Answered { content: mask.apply(&clean).into_owned(), is_error: result.is_error.unwrap_or(false) }
+}
+
+/// Reads a result that is not as the protocol has it, block by block; `None` if it is no result at all.
+pub(super) fn read(value: &Value) -> Option<CallToolResult> {
+    let structured = value.get("structuredContent").filter(|content| !content.is_null());
+    let blocks = match value.get("content") {
+        Some(Value::String(text)) => vec![ContentBlock::text(text.clone())],
+        Some(Value::Array(blocks)) => blocks.iter().map(read_block).collect(),
+        Some(Value::Null) | None if structured.is_some() => Vec::new(),
+        Some(block @ Value::Object(_)) => vec![read_block(block)],
+        Some(_) | None => return None,
+    };
+    let is_error = value.get("isError").is_some_and(|flag| flag == &Value::Bool(true) || flag == "true");
+    let mut result = if is_error { CallToolResult::error(blocks) } else { CallToolResult::success(blocks) };
+    result.structured_content = structured.cloned();
+    Some(result)
+}
+
+/// One block. What is odd about it costs its text only if it has none.
+fn read_block(block: &Value) -> ContentBlock {
+    if let Ok(block) = serde_json::from_value(block.clone()) {
+        return block;
+    }
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or("unknown");
+    let text = ["", "/text", "/resource/text"].iter().find_map(|place| block.pointer(place)?.as_str());
+    let link = || Some(format!("<{}>", block.pointer("/uri").or_else(|| block.pointer("/resource/uri"))?.as_str()?));
+    let text = text.map(str::to_owned).or_else(link);
+    ContentBlock::text(text.unwrap_or_else(|| format!("[content of the type {kind:?} that cannot be read]")))
 }
 
 /// The blocks, one below the other. Servers repeat structured content as text, so it is added only without a text.
@@ -64,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    fn flat(result: serde_json::Value) -> ToolReply {
+    fn flat(result: Value) -> ToolReply {
         reply(&serde_json::from_value(result).unwrap(), &Mask::default())
     }
 
@@ -86,6 +115,42 @@ mod tests {
         let expected = "one\n[image image/png 12 KB]\n[audio audio/wav 3 B]\ninline\n\
                         file:///b [resource binary 2 B]\nc <file:///c>\nd <file:///d> a/b: All.";
         assert_eq!(flat(result), answered(expected));
+    }
+
+    #[test]
+    fn what_is_odd_about_one_block_costs_no_other() {
+        let odd = |content: Value| {
+            let value = json!({"content": content});
+            assert!(serde_json::from_value::<CallToolResult>(value.clone()).is_err(), "{value} is as it should be");
+            reply(&read(&value).unwrap(), &Mask::default())
+        };
+        for (block, shown) in [
+            (json!({"type": "widget", "x": 1}), "[content of the type \"widget\" that cannot be read]"),
+            (json!({"type": "text", "text": null}), "[content of the type \"text\" that cannot be read]"),
+            (json!({"type": "text", "text": "a", "annotations": {"audience": ["tool"]}}), "a"),
+            (json!({"type": "resource_link", "uri": "file:///a"}), "<file:///a>"),
+            (json!({"type": "resource", "resource": {"text": "a"}}), "a"),
+            (json!("a"), "a"),
+            (json!(null), "[content of the type \"unknown\" that cannot be read]"),
+        ] {
+            let content = json!([block, {"type": "text", "text": "the answer"}]);
+            assert_eq!(odd(content), answered(&format!("{shown}\nthe answer")), "{block}");
+        }
+        assert_eq!(odd(json!("a text")), answered("a text"));
+        assert_eq!(odd(json!({"type": "text", "text": "a"})), answered("a"));
+    }
+
+    #[test]
+    fn a_flag_that_is_a_text_is_read_and_a_message_without_content_is_no_result() {
+        let value = json!({"content": [{"type": "text", "text": "no"}], "isError": "true"});
+        let ToolReply::Answered { is_error, .. } = reply(&read(&value).unwrap(), &Mask::default()) else {
+            panic!("no answer")
+        };
+        assert!(is_error);
+        assert_eq!(reply(&read(&json!({"structuredContent": [1]})).unwrap(), &Mask::default()), answered("[1]"));
+        for value in [json!({}), json!({"content": 7}), json!({"content": null}), json!([]), json!("a")] {
+            assert_eq!(read(&value), None, "{value}");
+        }
     }
 
     #[test]

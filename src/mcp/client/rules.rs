@@ -14,6 +14,7 @@ use std::fmt;
 use rmcp::model::Tool;
 
 use super::config::ServerConfig;
+use super::list::declared::Declared;
 
 /// Why a model may call a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +80,11 @@ pub(super) fn judge(config: &ServerConfig, tool: &Tool) -> Result<Offered, Withh
 }
 
 /// Names in the configuration without a tool on the server, each with its key: `deny: pods_exec`.
-pub(super) fn unknown(config: &ServerConfig, tools: &[Tool]) -> Vec<String> {
+pub(super) fn unknown(config: &ServerConfig, tools: &[Declared]) -> Vec<String> {
     let only = config.tools.as_deref().unwrap_or_default();
     let keys = [("tools", only), ("deny", &config.deny), ("read_only", &config.read_only), ("allow", &config.allowed)];
     let names = keys.into_iter().flat_map(|(key, names)| names.iter().map(move |name| (key, name)));
-    let unknown = names.filter(|(_, name)| !tools.iter().any(|tool| tool.name == name.as_str()));
+    let unknown = names.filter(|(_, name)| !tools.iter().any(|declared| declared.tool.name == name.as_str()));
     unknown.map(|(key, name)| format!("{key}: {name}")).collect()
 }
 
@@ -98,9 +99,10 @@ mod tests {
         ServerConfig::new("k8s", Transport::Stdio(StdioConfig::default()))
     }
 
-    fn tools() -> Vec<Tool> {
+    fn tools() -> [Tool; 3] {
         let tool = |name: &str, read_only: bool| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": read_only}});
-        serde_json::from_value(json!([tool("get", true), tool("config", true), tool("patch", false)])).unwrap()
+        [tool("get", true), tool("config", true), tool("patch", false)]
+            .map(|tool| serde_json::from_value(tool).unwrap())
     }
 
     #[test]
@@ -145,6 +147,6 @@ mod tests {
             allowed: names(&["delete"]),
             ..config()
         };
-        assert_eq!(unknown(&config, &tools()), ["tools: gets", "deny: exec", "allow: delete"]);
+        assert_eq!(unknown(&config, &tools().map(Declared::from)), ["tools: gets", "deny: exec", "allow: delete"]);
     }
 }

@@ -61,18 +61,20 @@ async fn a_changing_call_over_http_is_lost_after_the_worker_was_killed() {
     }
 }
 
-/// Lets the first call of `tool` fail; returns the journal, how often the call arrived, and how often it was performed.
-async fn failed_during(tool: &str, fault: Fault) -> (String, usize, usize) {
+/// An answer calls `tool` once for each fault; returns the journal, and how many calls arrived and were performed.
+async fn failed_during(tool: &str, keys: &str, faults: &[Fault]) -> (String, usize, usize) {
     let server = ToolServer::start(Form::Json).await;
-    let line = format!("  web: {{url: '{}', allow: [restart]}}\n", server.url());
+    let line = format!("  web: {{url: '{}', allow: [restart]{keys}}}\n", server.url());
+    let calls = (0..faults.len()).map(|n| format!("{{call: {{tool: web.{tool}, arguments: {{n: {n}}}}}}}"));
+    let calls = calls.collect::<Vec<_>>().join(", ");
     let transcript = Some(format!(
         "name: http\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
-         - chunks: [{{call: {{tool: web.{tool}, arguments: {{}}}}}}]\n  \
+         - chunks: [{calls}]\n  \
          - chunks: [{{text: \"Cause: a drill. The end.\"}}]\n"
     ));
     let system = TestSystem::start_with(Setup { servers: &line, transcript, ..Setup::default() }).await;
     let (_worker, _) = system.worker("w1").await;
-    server.fail_next(&[fault]);
+    server.fail_next(faults);
     let session = SessionId(Uuid::now_v7());
     let headers = serde_json::json!({SESSION_ID: session.to_string()});
     let alert = NewAlert { priority: Priority::Normal, suffix: None, body: MARK.into(), headers };
@@ -88,14 +90,29 @@ async fn only_a_call_that_changes_nothing_or_did_not_run_is_sent_again_over_http
     let done = "prompt prompt answer started tool_result answer ended";
     let lost = "prompt prompt answer started lost tool_result answer ended";
     let read = "prompt prompt answer tool_result answer ended";
-    for (tool, fault, journal, arrived, performed) in [
-        ("restart", Fault::Close, lost, 1, 1),
-        ("restart", Fault::Garbage, lost, 1, 1),
-        ("restart", Fault::Status(503), lost, 1, 0),
-        ("restart", Fault::Status(429), done, 2, 1),
-        ("look", Fault::Close, read, 2, 2),
+    let declared = ", not_run_on: [404, 429]";
+    for (tool, keys, fault, journal, arrived, performed) in [
+        ("restart", "", Fault::Close, lost, 1, 1),
+        ("restart", declared, Fault::Garbage, lost, 1, 1),
+        ("restart", declared, Fault::Status(503), lost, 1, 0),
+        ("restart", declared, Fault::Status(429), done, 2, 1),
+        ("restart", declared, Fault::Status(404), done, 2, 1),
+        ("look", "", Fault::Close, read, 2, 2),
+        ("look", "", Fault::Status(429), read, 2, 1),
     ] {
-        let seen = failed_during(tool, fault).await;
-        assert_eq!(seen, (journal.to_owned(), arrived, performed), "{tool} {fault:?}");
+        let seen = failed_during(tool, keys, &[fault]).await;
+        assert_eq!(seen, (journal.to_owned(), arrived, performed), "{tool} {keys} {fault:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changing_call_that_a_status_answers_is_lost_and_sent_once() {
+    let statuses = [400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 425, 429, 451, 500, 502, 503, 504, 529];
+    let faults = statuses.map(Fault::Status);
+    let (journal, arrived, performed) = failed_during("restart", "", &faults).await;
+    assert_eq!((arrived, performed), (statuses.len(), 0), "{journal}");
+    let kinds: Vec<_> = journal.split(' ').collect();
+    let lost = kinds.iter().filter(|kind| **kind == "lost").count();
+    assert_eq!(lost, statuses.len(), "{journal}");
+    assert!(journal.ends_with(" answer ended"), "{journal}");
 }

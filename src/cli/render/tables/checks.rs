@@ -64,5 +64,9 @@ pub fn tools(server: &str, tools: &[Listed], style: &Style) -> Vec<String> {
         let own_name = text::one_line(&tool.tool, style.charset);
         lines.push(format!("  {} is {own_name:?} at its server", text::one_line(&tool.name, style.charset)));
     }
+    for tool in tools.iter().filter(|tool| !tool.left_out.is_empty()) {
+        let (name, odd) = (text::one_line(&tool.name, style.charset), tool.left_out.join(", "));
+        lines.push(format!("  {name}: the server declares {odd} in a form that MCP does not have; left out"));
+    }
     lines
 }

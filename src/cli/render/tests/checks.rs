@@ -44,6 +44,7 @@ fn a_list_of_tools_shows_which_a_model_may_call() {
         because: offered
             .then(|| if read_only { "its server declares it read-only" } else { "allow names it" }.to_owned()),
         withheld: withheld.map(ToOwned::to_owned),
+        left_out: if offered { Vec::new() } else { vec!["annotations", "icons"] },
     };
     let tools = [
         tool("k8s.describe_pod", true, true, None),

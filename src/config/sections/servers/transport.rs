@@ -11,7 +11,7 @@ use crate::config::write::{bytes, is_default, written};
 /// The keys of a server over stdio.
 const PROGRAM_KEYS: [&str; 7] = ["command", "args", "env", "user", "directory", "max_memory", "max_open_files"];
 /// The keys of a server over HTTP.
-const ADDRESS_KEYS: [&str; 6] = ["url", "headers", "token_env", "token_file", "ca_file", "proxy"];
+const ADDRESS_KEYS: [&str; 7] = ["url", "headers", "token_env", "token_file", "ca_file", "proxy", "not_run_on"];
 /// Headers that the protocol or the connection sets.
 const RESERVED_HEADERS: [&str; 10] = [
     "accept",
@@ -78,6 +78,9 @@ pub struct McpAddress {
     /// The address of a proxy; without one those of the environment are used.
     #[serde(skip_serializing_if = "is_default")]
     pub proxy: Option<Template>,
+    /// The statuses with which the server has run no tool.
+    #[serde(skip_serializing_if = "is_default")]
+    pub not_run_on: Vec<u16>,
 }
 
 /// The words of the key `type`.
@@ -170,6 +173,7 @@ impl McpAddress {
             token_file: token_file.and_then(|field| field.text()),
             ca_file: map.text("ca_file"),
             proxy: map.get("proxy").and_then(|field| proxy(&field)),
+            not_run_on: map.list("not_run_on", status).unwrap_or_default(),
         }
     }
 }
@@ -204,4 +208,9 @@ fn proxy(field: &Field<'_>) -> Option<Template> {
     }
     field.fault("not the address of a proxy; accepted: http://… or https://…".to_owned());
     None
+}
+
+/// A status that is no success.
+fn status(field: &Field<'_>) -> Option<u16> {
+    field.number(400..=599).and_then(|number| u16::try_from(number).ok())
 }

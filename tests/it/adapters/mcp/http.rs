@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{TEST_TIMEOUT, call, within};
 use crate::support::certificates::localhost_tls;
-use crate::support::tool_server::{Fault, Form, ToolServer};
+use crate::support::tool_server::{Fault, Form, Oddity, ToolServer};
 
 fn servers(address: HttpConfig) -> Servers {
     let config = ServerConfig::new("web", Transport::Http(address));
@@ -81,8 +81,11 @@ async fn headers_and_token_are_sent_and_the_token_is_read_again_after_a_401() {
     assert_eq!(server.count("initialize"), 1, "the session goes on with the new token");
 
     server.accept_token("third-t0ken");
-    let ToolReply::NotSent { error } = reply(&servers, "restart").await else { panic!("the call was refused") };
-    assert_eq!(error, "web.restart: the server did not take the call: HTTP 401 Unauthorized");
+    let refused = reply(&servers, "restart").await;
+    let error = "web.restart: HTTP 401 Unauthorized".to_owned();
+    assert_eq!(refused, ToolReply::NoAnswer { error, timeout: false });
+    let calls = server.count("tools/call");
+    assert_eq!(calls, 4, "one call was sent again with another token, and none with the refused one");
     servers.close().await;
 }
 
@@ -100,15 +103,15 @@ async fn without_a_valid_token_a_server_is_unavailable_and_no_message_shows_the_
 #[tokio::test]
 async fn calls_of_an_expired_session_share_one_new_connection() {
     let server = ToolServer::start(Form::Json).await;
-    let servers = servers(at(&server));
+    let servers = servers(HttpConfig { not_run_on: vec![404], ..at(&server) });
     offered(&servers).await;
     server.forget_sessions();
-    // As the engine does: a call that was not sent is sent a second time.
+    // As the engine does: a call that did not run is sent a second time.
     let call = async || {
         let first = reply(&servers, "restart").await;
         match first {
             ToolReply::NotSent { error } => {
-                assert!(error.ends_with("the server did not take the call: Session expired (HTTP 404)"), "{error}");
+                assert!(error.ends_with("the server did not take the call: HTTP 404 Not Found"), "{error}");
                 answered(&servers, "restart").await
             }
             ToolReply::Answered { content, .. } => content,
@@ -162,11 +165,14 @@ async fn an_answer_that_is_too_large_fails_its_call_at_once_and_no_other() {
 #[tokio::test]
 async fn a_fault_tells_whether_the_tool_may_have_run() {
     let server = ToolServer::start(Form::Json).await;
-    let servers = servers(at(&server));
+    let servers = servers(HttpConfig { not_run_on: vec![425, 529], ..at(&server) });
     for (fault, may_have_run, text) in [
-        (Fault::Status(400), false, "HTTP 400 Bad Request"),
-        (Fault::Status(429), false, "HTTP 429 Too Many Requests"),
+        (Fault::Status(400), true, "HTTP 400 Bad Request"),
+        (Fault::Status(404), true, "Session expired (HTTP 404)"),
+        (Fault::Status(425), false, "HTTP 425 Too Early"),
+        (Fault::Status(429), true, "HTTP 429 Too Many Requests"),
         (Fault::Status(503), true, "HTTP 503 Service Unavailable"),
+        (Fault::Status(529), false, "HTTP 529"),
         (Fault::Garbage, true, "the answer is no JSON-RPC"),
         (Fault::Close, true, "connection lost: "),
     ] {
@@ -179,6 +185,50 @@ async fn a_fault_tells_whether_the_tool_may_have_run() {
             other => panic!("{fault:?}: {other:?}"),
         }
         assert_eq!(answered(&servers, "look").await, "done", "after {fault:?}");
+    }
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_a_little_off_is_understood() {
+    let pings = "event: ping\ndata: 2026-11-27 03:00:00\n\nevent: endpoint\ndata: /messages?session=1\n\ndata: ok\n\n";
+    for (form, oddity) in [
+        (Form::Json, Oddity::Type("text/plain")),
+        (Form::Json, Oddity::Type("application/octet-stream")),
+        (Form::Json, Oddity::Type("application/vnd.mcp+json; v=1")),
+        (Form::Json, Oddity::Type("")),
+        (Form::Json, Oddity::ByteOrderMark),
+        (Form::Json, Oddity::Notification(400)),
+        (Form::Events, Oddity::Notification(500)),
+        (Form::Events, Oddity::Notification(404)),
+        (Form::Events, Oddity::Events(pings)),
+    ] {
+        let server = ToolServer::start(form).await;
+        server.be_odd(oddity);
+        let servers = servers(at(&server));
+        assert_eq!(offered(&servers).await.len(), 5, "{oddity:?}");
+        assert_eq!(answered(&servers, "restart").await, "done", "{oddity:?}");
+        assert_eq!((server.performed(), server.count("initialize")), (vec!["restart".to_owned()], 1), "{oddity:?}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_reason_in_the_body_of_a_refusal_is_shown() {
+    let server = ToolServer::start(Form::Json).await;
+    let servers = servers(at(&server));
+    for (status, body, text) in [
+        (
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no namespace prodd"}}"#,
+            "no namespace prodd",
+        ),
+        (422, r#"{"detail":[{"loc":["a"],"msg":"missing"}]}"#, "missing"),
+        (503, "upstream connect error", "upstream connect error"),
+    ] {
+        server.fail_next(&[Fault::Refusal(status, body)]);
+        let ToolReply::NoAnswer { error, timeout: false } = reply(&servers, "look").await else { panic!("{body}") };
+        assert!(error.contains(&format!("HTTP {status}")) && error.contains(text), "{error}");
     }
     servers.close().await;
 }

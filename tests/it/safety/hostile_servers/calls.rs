@@ -93,12 +93,13 @@ async fn a_late_or_second_answer_belongs_to_no_other_call() {
 
 #[tokio::test]
 async fn garbage_floods_and_wrong_results_cost_at_most_their_own_call() {
-    let server = HostileServer::start(&["garbage", "flood", "wrong_shape", "no_result", "fake"]).await;
+    let server = HostileServer::start(&["garbage", "flood", "wrong_shape", "no_content", "no_result", "fake"]).await;
     let servers = start(vec![server.config("s")]);
     assert_eq!(ask(&servers, "garbage", LONG).await, answered("answer after garbage"));
     assert_eq!(ask(&servers, "flood", LONG).await, answered("answer after the flood"));
+    assert_eq!(ask(&servers, "wrong_shape", LONG).await, answered("no list"));
     let no_result = "the tool sent a message that is no result of a tool";
-    assert_eq!(ask(&servers, "wrong_shape", LONG).await, refused(no_result));
+    assert_eq!(ask(&servers, "no_content", LONG).await, refused(no_result));
     assert_eq!(ask(&servers, "no_result", SHORT).await, expired("s.no_result: no answer within 300 ms"));
     assert!(matches!(ask(&servers, "fake", LONG).await, ToolReply::Answered { is_error: false, .. }), "{FAKE}");
     assert_eq!(server.connections(), 1);

@@ -23,15 +23,13 @@ enum Expected {
     Answer(&'static str),
     /// An error that is an answer.
     Error(&'static str),
-    /// The tool cannot have run.
-    NotSent(&'static str),
     /// The tool may have run.
     Broken(&'static str),
     /// No answer in time.
     Expired(&'static str),
 }
 
-use Expected::{Answer, Broken, Error, Expired, NotSent};
+use Expected::{Answer, Broken, Error, Expired};
 
 /// At a server that answers nothing in time (`s`), or with the usual time-outs (`p`).
 const CALLS: [(&str, Expected); 26] = [
@@ -55,11 +53,11 @@ const CALLS: [(&str, Expected); 26] = [
     ("p.garbage_head", Broken("connection lost")),
     ("p.two_lengths", Broken("connection lost")),
     ("p.cut_off", Broken("connection lost")),
-    ("p.redirect", NotSent("HTTP 307")),
-    ("p.redirect_loop", NotSent("HTTP 308")),
-    ("p.redirect_get", NotSent("HTTP 303")),
-    ("p.unauthorized", NotSent("HTTP 401")),
-    ("p.expired", NotSent("Session expired")),
+    ("p.redirect", Broken("HTTP 307")),
+    ("p.redirect_loop", Broken("HTTP 308")),
+    ("p.redirect_get", Broken("HTTP 303")),
+    ("p.unauthorized", Broken("HTTP 401")),
+    ("p.expired", Broken("Session expired")),
     ("p.fake", Answer("owned")),
 ];
 
@@ -77,8 +75,7 @@ fn fits(reply: &ToolReply, expected: Expected) -> bool {
     match (reply, expected) {
         (ToolReply::Answered { content, is_error: false }, Answer(text))
         | (ToolReply::Answered { content, is_error: true }, Error(text)) => content.contains(text),
-        (ToolReply::NotSent { error }, NotSent(text))
-        | (ToolReply::NoAnswer { error, timeout: false }, Broken(text))
+        (ToolReply::NoAnswer { error, timeout: false }, Broken(text))
         | (ToolReply::NoAnswer { error, timeout: true }, Expired(text)) => error.contains(text),
         _ => false,
     }

@@ -26,7 +26,7 @@ const RESULTS: [(&str, &str); 14] = [
     ("hang", "no answer within 1000 ms"),
     ("late", "no answer within 1000 ms"),
     ("garbage", "answer after garbage"),
-    ("wrong_shape", "the tool sent a message that is no result of a tool"),
+    ("wrong_shape", "no list"),
     ("no_result", "no answer within 1000 ms"),
     ("twice", "once"),
     ("progress", "progress, but no answer within 2000 ms"),

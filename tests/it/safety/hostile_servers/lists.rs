@@ -53,6 +53,37 @@ async fn a_list_without_an_end_offers_nothing_and_is_refused() {
 }
 
 #[tokio::test]
+async fn a_cursor_that_was_followed_ends_the_list_and_keeps_it() {
+    for cursor in ["", "page-2"] {
+        let server = HostileServer::start(&["ok", "other"]).await;
+        server.repeat_cursor(cursor);
+        let listing = listed(&server).await;
+        assert_eq!((names(&listing), listing.unavailable.len()), (vec!["s.ok", "s.other"], 0), "{cursor:?}");
+        assert_eq!(server.received("tools/list").len(), 2, "{cursor:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_odd_tool_costs_no_other() {
+    let odd = [
+        json!({"name": "odd", "annotations": {"readOnlyHint": true}}),
+        json!({"name": "odd", "inputSchema": null, "annotations": {"readOnlyHint": true}}),
+        json!({"name": "odd", "inputSchema": "none"}),
+        json!({"name": "odd", "inputSchema": {}, "annotations": {"readOnlyHint": "true"}}),
+        json!({"name": "odd", "inputSchema": {}, "icons": ["a.png"], "_meta": []}),
+        json!({"inputSchema": {}}),
+        json!({"name": {"a": 1}}),
+        json!(null),
+        json!([[], "a", 7]),
+    ];
+    for odd in odd {
+        let listing = listed(&HostileServer::listing(vec![odd.clone(), tool("ok")]).await).await;
+        assert_eq!(listing.unavailable, [], "{odd}");
+        assert!(names(&listing).contains(&"s.ok"), "{odd}: {listing:?}");
+    }
+}
+
+#[tokio::test]
 async fn schemas_of_a_megabyte_and_broken_tools_are_withheld_and_the_others_offered() {
     let megabyte = json!({"type": "object", "description": "x ".repeat(512 * 1024)});
     let deep = (0..60).fold(json!({"type": "string"}), |inner, _| json!({"properties": {"a": inner}}));

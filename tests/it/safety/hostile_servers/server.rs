@@ -42,6 +42,8 @@ struct State {
     tools: Mutex<Vec<Value>>,
     /// Whether each page of the list names a further one.
     endless_list: Mutex<bool>,
+    /// The cursor that each page of the list names.
+    repeated_cursor: Mutex<Option<&'static str>>,
     messages: Mutex<Vec<Value>>,
     open: Mutex<Vec<Arc<Out>>>,
     connections: AtomicUsize,
@@ -100,6 +102,11 @@ impl HostileServer {
     }
 
     /// Names a further page after each page of the list from now on.
+    /// Every page names this one as the next.
+    pub(crate) fn repeat_cursor(&self, cursor: &'static str) {
+        *self.state.repeated_cursor.lock().unwrap() = Some(cursor);
+    }
+
     pub(crate) fn list_without_end(&self) {
         *self.state.endless_list.lock().unwrap() = true;
     }
@@ -210,7 +217,10 @@ async fn initialize(request: &Value, out: &Out) -> Next {
 async fn list(request: &Value, state: &State, out: &Out) -> Next {
     let mut result = json!({"tools": *state.tools.lock().unwrap()});
     if *state.endless_list.lock().unwrap() {
-        result["nextCursor"] = json!("more");
+        result["nextCursor"] = json!(format!("after {}", request["id"]));
+    }
+    if let Some(cursor) = *state.repeated_cursor.lock().unwrap() {
+        result["nextCursor"] = json!(cursor);
     }
     out.answer(request, result).await
 }
@@ -243,6 +253,7 @@ async fn call(request: Value, state: &Arc<State>, out: &Arc<Out>) -> Next {
         }
         "garbage" => garbage(&request, out).await,
         "wrong_shape" => out.answer(&request, json!({"content": "no list", "isError": "no"})).await,
+        "no_content" => out.answer(&request, json!({"content": 7})).await,
         "no_result" => out.line(&json!({"jsonrpc": "2.0", "id": request["id"]})).await,
         "huge" => out.text(&request, &"x".repeat(HUGE_BYTES)).await,
         "fake" => out.text(&request, FAKE).await,

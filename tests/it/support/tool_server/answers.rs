@@ -10,7 +10,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::{Fault, Form, Held, Seen, Shared};
+use super::{Fault, Form, Held, Oddity, Seen, Shared};
 
 const SESSION: &str = "mcp-session-id";
 /// More than a client reads.
@@ -55,7 +55,10 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> i
         "tools/list" => Ok(result(&shared, &message, json!({"tools": tools()}))),
         "tools/call" => call(&shared, &message).await,
         "ping" => Ok(result(&shared, &message, json!({}))),
-        _ => Ok(empty(StatusCode::ACCEPTED)),
+        _ => Ok(empty(match shared.state.lock().unwrap().oddity {
+            Some(Oddity::Notification(status)) => StatusCode::from_u16(status).unwrap(),
+            Some(Oddity::Type(_) | Oddity::ByteOrderMark | Oddity::Events(_)) | None => StatusCode::ACCEPTED,
+        })),
     }
 }
 
@@ -91,14 +94,20 @@ fn tools() -> Value {
 async fn call(shared: &Shared, message: &Value) -> io::Result<Answer> {
     let tool = message["params"]["name"].as_str().unwrap().to_owned();
     let fault = shared.state.lock().unwrap().faults.pop_front();
-    if let Some(Fault::Status(status)) = fault {
-        return Ok(empty(StatusCode::from_u16(status).unwrap()));
+    match fault {
+        Some(Fault::Status(status)) => return Ok(empty(StatusCode::from_u16(status).unwrap())),
+        Some(Fault::Refusal(status, text)) => {
+            let mut refusal = body("application/json", text.to_owned());
+            *refusal.status_mut() = StatusCode::from_u16(status).unwrap();
+            return Ok(refusal);
+        }
+        Some(Fault::Garbage | Fault::Close) | None => {}
     }
     shared.state.lock().unwrap().performed.push(tool.clone());
     match fault {
         Some(Fault::Garbage) => return Ok(body("application/json", "oops".to_owned())),
         Some(Fault::Close) => return Err(io::Error::other("the test closes the connection")),
-        Some(Fault::Status(_)) | None => {}
+        Some(Fault::Status(_) | Fault::Refusal(..)) | None => {}
     }
     if tool.starts_with("hold_") {
         let (answer, released) = oneshot::channel();
@@ -144,10 +153,15 @@ fn tokens(shared: &Shared) -> String {
 
 fn result(shared: &Shared, message: &Value, result: Value) -> Answer {
     let text = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
-    match shared.state.lock().unwrap().form {
-        Form::Json => body("application/json", text),
-        Form::Events => {
-            body("text/event-stream; charset=utf-8", format!(": hello\n\nevent: message\ndata: {text}\n\n"))
+    let state = shared.state.lock().unwrap();
+    match (state.form, state.oddity) {
+        (Form::Json, Some(Oddity::Type(""))) => Response::new(Full::from(text)),
+        (Form::Json, Some(Oddity::Type(media_type))) => body(media_type, text),
+        (Form::Json, Some(Oddity::ByteOrderMark)) => body("application/json", format!("\u{feff}{text}")),
+        (Form::Json, Some(Oddity::Events(_) | Oddity::Notification(_)) | None) => body("application/json", text),
+        (Form::Events, oddity) => {
+            let first = if let Some(Oddity::Events(events)) = oddity { events } else { ": hello\n\n" };
+            body("text/event-stream; charset=utf-8", format!("{first}event: message\ndata: {text}\n\n"))
         }
     }
 }

@@ -32,10 +32,25 @@ pub(crate) enum Form {
 pub(crate) enum Fault {
     /// Answers with this status and an empty body.
     Status(u16),
+    /// Answers with this status, and with a body of JSON that says why.
+    Refusal(u16, &'static str),
     /// Performs the call, then answers with bytes that are no JSON.
     Garbage,
     /// Performs the call, then closes the connection without an answer.
     Close,
+}
+
+/// In which way the server or a proxy before it is a little off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Oddity {
+    /// Its JSON has this type; none if empty.
+    Type(&'static str),
+    /// Its JSON begins with a byte order mark.
+    ByteOrderMark,
+    /// Each stream begins with these events.
+    Events(&'static str),
+    /// Its answer to a notification.
+    Notification(u16),
 }
 
 /// One request that arrived.
@@ -55,6 +70,7 @@ struct State {
     /// `None`: the server gives no session ids.
     sessions: Option<BTreeSet<String>>,
     faults: VecDeque<Fault>,
+    oddity: Option<Oddity>,
     /// Where a request for `/old` is sent.
     redirect: String,
     seen: Vec<Seen>,
@@ -149,6 +165,10 @@ impl ToolServer {
     pub(crate) fn redirect(&self, to: &str) -> String {
         self.with(|state| state.redirect = to.to_owned());
         self.url().replace("/mcp", "/old")
+    }
+
+    pub(crate) fn be_odd(&self, oddity: Oddity) {
+        self.with(|state| state.oddity = Some(oddity));
     }
 
     pub(crate) fn fail_next(&self, faults: &[Fault]) {

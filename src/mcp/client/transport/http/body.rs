@@ -47,3 +47,8 @@ pub(super) fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
         }
     }
 }
+
+/// A server on Windows may begin with a byte order mark.
+pub(super) fn without_bom(body: &[u8]) -> &[u8] {
+    body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body)
+}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -13,15 +14,20 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
-use super::body::{ReadBody, read, request_id, too_large};
+use super::body::{ReadBody, read, request_id, too_large, without_bom};
 use super::events::events;
 use super::exchange::{EVENT_STREAM, Exchange, JSON, has_type, session_of};
+use super::fault::Refusal;
 use super::pace::StreamPace;
+use super::reason::reason;
 use super::{BearerToken, HttpFault, MAX_MESSAGE_BYTES};
 use crate::investigation::intake::headers::TRACEPARENT;
 
 /// The longest body of a refusal that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+/// For the body of a refusal: its status has come, and the reason is only a help.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(3);
+const NEITHER: &str = "the answer is neither JSON nor a stream of events";
 
 type Failure = StreamableHttpError<HttpFault>;
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -35,6 +41,8 @@ pub(in crate::mcp::client) struct HttpClient {
     pub(super) lost: Arc<AtomicBool>,
     /// Limits how often streams are opened.
     pub(super) pace: Arc<StreamPace>,
+    /// The statuses with which this server has run no tool.
+    pub(super) not_run_on: Arc<[StatusCode]>,
 }
 
 impl StreamableHttpClient for HttpClient {
@@ -51,13 +59,26 @@ impl StreamableHttpClient for HttpClient {
         let request = request_id(&message);
         let headers = traced(headers, &message);
         let body = serde_json::to_vec(&message).map_err(StreamableHttpError::Deserialize)?;
-        let exchange = Exchange { method: Method::POST, uri: &uri, session: session_id.as_deref(), headers, body };
-        let response = self.exchange(&exchange).await?;
-        if !response.status().is_success() {
-            return refusal(response, request).await;
+        let (session, is_notice) = (session_id.as_deref(), request.is_none());
+        let exchange = Exchange { method: Method::POST, uri: &uri, session, headers, body, is_notice };
+        let response = match self.exchange(&exchange).await {
+            Err(StreamableHttpError::SessionExpired) if self.not_run_on.contains(&StatusCode::NOT_FOUND) => {
+                return Err(StreamableHttpError::Client(HttpFault::NotRun(StatusCode::NOT_FOUND.into())));
+            }
+            answered => answered?,
+        };
+        let status = response.status();
+        match request {
+            Some(request) if status.is_success() => answer(response, request).await,
+            Some(request) => self.refusal(response, request).await,
+            None => {
+                // Whether the server takes a notification changes nothing here.
+                if !status.is_success() {
+                    tracing::warn!(%status, "mcp server refused a notification");
+                }
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
         }
-        let Some(request) = request else { return Ok(StreamableHttpPostResponse::Accepted) };
-        answer(response, request).await
     }
 
     async fn delete_session(
@@ -69,7 +90,8 @@ impl StreamableHttpClient for HttpClient {
     ) -> Result<(), Failure> {
         let (method, session) = (Method::DELETE, Some(&*session_id));
         // A server need not support this, and its refusal changes nothing.
-        self.exchange(&Exchange { method, uri: &uri, session, headers, body: Vec::new() }).await.map(|_response| ())
+        let exchange = Exchange { method, uri: &uri, session, headers, body: Vec::new(), is_notice: false };
+        self.exchange(&exchange).await.map(|_response| ())
     }
 
     async fn get_stream(
@@ -84,7 +106,7 @@ impl StreamableHttpClient for HttpClient {
             headers.insert(HeaderName::from_static("last-event-id"), id);
         }
         let (method, session) = (Method::GET, session_id.as_deref());
-        let exchange = Exchange { method, uri: &uri, session, headers, body: Vec::new() };
+        let exchange = Exchange { method, uri: &uri, session, headers, body: Vec::new(), is_notice: false };
         self.pace.turn().await;
         let response = match self.exchange(&exchange).await {
             Err(StreamableHttpError::SessionExpired) => return Err(StreamableHttpError::ServerDoesNotSupportSse),
@@ -92,12 +114,34 @@ impl StreamableHttpClient for HttpClient {
         };
         let status = response.status();
         if status.is_server_error() {
-            return Err(StreamableHttpError::Client(HttpFault::status(status)));
+            return Err(StreamableHttpError::Client(HttpFault::Status(status.into())));
         }
         if !status.is_success() || !has_type(&response, EVENT_STREAM) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         Ok(events(response, None, MAX_MESSAGE_BYTES))
+    }
+}
+
+impl HttpClient {
+    /// An error that the server sends as the answer to this request is an answer. Any other status is a fault.
+    async fn refusal(&self, response: Response, request: RequestId) -> Result<StreamableHttpPostResponse, Failure> {
+        let (status, session) = (response.status(), session_of(&response));
+        let body = match tokio::time::timeout(REFUSAL_TIMEOUT, read(response, MAX_REFUSAL_BYTES)).await {
+            Ok(Ok(ReadBody::Whole(body))) => body,
+            Ok(Ok(ReadBody::TooLarge) | Err(_)) | Err(_) => Vec::new(),
+        };
+        let may_answer = !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
+        if may_answer
+            && let Ok(ServerJsonRpcMessage::Error(error)) = serde_json::from_slice(&body)
+            && error.id == Some(request)
+        {
+            return Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), session));
+        }
+        let refusal = Refusal { status, reason: reason(&body) };
+        let ran_none = self.not_run_on.contains(&status);
+        let fault = if ran_none { HttpFault::NotRun(refusal) } else { HttpFault::Status(refusal) };
+        Err(StreamableHttpError::Client(fault))
     }
 }
 
@@ -123,31 +167,13 @@ async fn answer(response: Response, request: RequestId) -> Result<StreamableHttp
         let events = events(response, Some(request), MAX_MESSAGE_BYTES);
         return Ok(StreamableHttpPostResponse::Sse(events, session));
     }
-    if !has_type(&response, JSON) {
-        return Err(broken("the answer is neither JSON nor a stream of events"));
-    }
+    // JSON is read under any type, or none: it cannot be taken for something else.
+    let fault = if has_type(&response, JSON) { "the answer is no JSON-RPC" } else { NEITHER };
     let message = match read(response, MAX_MESSAGE_BYTES).await.map_err(StreamableHttpError::Client)? {
-        ReadBody::Whole(body) => serde_json::from_slice(&body).map_err(|_error| broken("the answer is no JSON-RPC"))?,
+        ReadBody::Whole(body) => serde_json::from_slice(without_bom(&body)).map_err(|_error| broken(fault))?,
         ReadBody::TooLarge => too_large(Some(request), MAX_MESSAGE_BYTES),
     };
     Ok(StreamableHttpPostResponse::Json(message, session))
-}
-
-/// An error that the server sends as the answer to this request is an answer. Any other status is a fault.
-async fn refusal(response: Response, request: Option<RequestId>) -> Result<StreamableHttpPostResponse, Failure> {
-    let (status, session) = (response.status(), session_of(&response));
-    let fault = StreamableHttpError::Client(HttpFault::status(status));
-    let may_answer = !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
-    if !may_answer || !has_type(&response, JSON) {
-        return Err(fault);
-    }
-    let Ok(ReadBody::Whole(body)) = read(response, MAX_REFUSAL_BYTES).await else { return Err(fault) };
-    match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
-        Ok(ServerJsonRpcMessage::Error(error)) if error.id.is_some() && error.id == request => {
-            Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), session))
-        }
-        Ok(_) | Err(_) => Err(fault),
-    }
 }
 
 fn broken(text: &str) -> Failure {

@@ -40,9 +40,16 @@ pub(super) fn events(
     let events = SseStream::from_bytes_stream(bounded(bytes, max_bytes));
     let replaced = events.map(move |event| match (event, &answer) {
         (Err(SseError::Body(error)), Some(answer)) if is_too_large(&*error) => Ok(Sse::default().data(answer)),
-        (event, _) => event,
+        (event, _) => event.map(without_other_data),
     });
     replaced.boxed()
+}
+
+/// A proxy or a server may keep a stream alive with events of its own: `event: ping` with a date. What is not even the
+/// beginning of a message becomes an event without data; its id and its delay still count.
+fn without_other_data(event: Sse) -> Sse {
+    let is_other = event.data.as_ref().is_some_and(|data| !data.trim_start().starts_with(['{', '[']));
+    if is_other { Sse { event: None, data: None, ..event } } else { event }
 }
 
 type Piece = Result<Bytes, Broken>;

@@ -23,6 +23,8 @@ pub(super) struct Exchange<'a> {
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
     /// JSON; empty for none.
     pub(super) body: Vec<u8>,
+    /// A notification: its refusal says nothing about the session.
+    pub(super) is_notice: bool,
 }
 
 impl Exchange<'_> {
@@ -58,7 +60,7 @@ impl HttpClient {
             self.lost.store(true, Ordering::Relaxed);
         }
         let response = answered.map_err(StreamableHttpError::Client)?;
-        if response.status() == StatusCode::NOT_FOUND && exchange.session.is_some() {
+        if response.status() == StatusCode::NOT_FOUND && exchange.session.is_some() && !exchange.is_notice {
             self.lost.store(true, Ordering::Relaxed);
             return Err(StreamableHttpError::SessionExpired);
         }

@@ -1,6 +1,7 @@
 //! Why a request over HTTP has no answer, and whether the server may have acted on it.
 
 use std::error::Error;
+use std::fmt;
 
 use reqwest::StatusCode;
 use rmcp::transport::DynamicTransportError;
@@ -18,12 +19,12 @@ pub(in crate::mcp::client) enum HttpFault {
     /// No connection was established.
     #[error("connection failed: {0}")]
     Connect(String),
-    /// The server refused the request as a whole, so no tool ran.
+    /// The server or a proxy refused the request or failed. The tool may have run.
     #[error("HTTP {0}")]
-    Refused(StatusCode),
-    /// The server or a proxy failed. The tool may have run.
+    Status(Refusal),
+    /// A status with which no tool has run, as the operator has declared for this server.
     #[error("HTTP {0}")]
-    Failed(StatusCode),
+    NotRun(Refusal),
     /// The connection broke, or the answer cannot be read. The tool may have run.
     #[error("{0}")]
     Broken(String),
@@ -36,17 +37,32 @@ impl HttpFault {
         if unsent { Self::Connect(text) } else { Self::Broken(format!("connection lost: {text}")) }
     }
 
-    /// A status that is neither a success nor an expired session.
-    pub(super) fn status(status: StatusCode) -> Self {
-        if status.is_server_error() { Self::Failed(status) } else { Self::Refused(status) }
-    }
-
     /// Whether the server cannot have acted on the request.
     fn is_unsent(&self) -> bool {
         match self {
-            Self::Setup(_) | Self::Token(_) | Self::Connect(_) | Self::Refused(_) => true,
-            Self::Failed(_) | Self::Broken(_) => false,
+            Self::Setup(_) | Self::Token(_) | Self::Connect(_) | Self::NotRun(_) => true,
+            Self::Status(_) | Self::Broken(_) => false,
         }
+    }
+}
+
+/// A status that is no success, and the reason that its body gives.
+#[derive(Debug)]
+pub(in crate::mcp::client) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) reason: Option<String>,
+}
+
+impl From<StatusCode> for Refusal {
+    fn from(status: StatusCode) -> Self {
+        Self { status, reason: None }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.status)?;
+        self.reason.iter().try_for_each(|reason| write!(f, ": {reason}"))
     }
 }
 
@@ -64,7 +80,6 @@ pub(in crate::mcp::client) fn fault_of(error: &DynamicTransportError) -> Transpo
         Some(StreamableHttpError::Client(fault)) => {
             TransportFault { text: fault.to_string(), unsent: fault.is_unsent() }
         }
-        Some(error @ StreamableHttpError::SessionExpired) => TransportFault { text: error.to_string(), unsent: true },
         Some(error) => TransportFault { text: error.to_string(), unsent: false },
         None => TransportFault { text: error.error.to_string(), unsent: false },
     }

@@ -8,6 +8,7 @@ mod fault;
 mod builder;
 mod exchange;
 mod body;
+mod reason;
 mod events;
 mod pace;
 mod client;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use reqwest::StatusCode;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -45,10 +47,17 @@ pub(in crate::mcp::client) fn transport(
     token: Option<Arc<BearerToken>>,
     lost: Arc<AtomicBool>,
 ) -> Result<StreamableHttpClientTransport<HttpClient>, HttpFault> {
-    let client = HttpClient { http: builder::build(config)?, token, lost, pace: Arc::default() };
+    let client = HttpClient {
+        http: builder::build(config)?,
+        token,
+        lost,
+        pace: Arc::default(),
+        not_run_on: statuses(&config.not_run_on)?,
+    };
     let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str())
         .max_concurrent_requests(MAX_CONCURRENT_REQUESTS)
-        // A call of an expired session fails at once, unsent. The client then opens one new connection for all callers.
+        // A call of an expired session fails at once and is not sent again here: rmcp does not know whether it may be.
+        // The client then opens one new connection for all callers.
         .reinit_on_expired_session(false);
     let mut retries = ExponentialBackoff::default();
     retries.max_times = Some(MAX_STREAM_RETRIES);
@@ -62,4 +71,11 @@ pub(in crate::mcp::client) fn transport(
         settings.custom_headers.insert(header, value);
     }
     Ok(StreamableHttpClientTransport::with_client(client, settings))
+}
+
+fn statuses(numbers: &[u16]) -> Result<Arc<[StatusCode]>, HttpFault> {
+    let status = |number: &u16| {
+        StatusCode::from_u16(*number).map_err(|_invalid| HttpFault::Setup(format!("{number} is no status of HTTP")))
+    };
+    numbers.iter().map(status).collect()
 }

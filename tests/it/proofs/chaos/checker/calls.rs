@@ -83,7 +83,7 @@ pub(super) fn a_resume_repeats_only_calls_in_flight(facts: &Facts, violations: &
             continue;
         };
         let events = facts.events_of(SessionId(session));
-        // An update is written between a call whose answer was lost and its repetition, and belongs to the iteration before.
+        // An update belongs to the iteration before. It may stand between a lost call and its repetition.
         let own = |event: &&Event| {
             event.event.execution_id.is_some_and(|id| id.0 == *execution)
                 && event.event.event_type != EventType::AlertUpdated
