@@ -52,9 +52,14 @@ fn pid_in(reply: &ToolReply) -> Pid {
     Pid::from_raw(content.parse().unwrap()).unwrap()
 }
 
-/// The process that answers the calls of a run.
+/// The process that answers the calls of a run. On a busy machine it may start more slowly than a call may take.
 async fn pid(servers: &Servers, lease: Lease) -> Pid {
-    pid_in(&ask(servers, &call("own.pid", "{}"), Some(lease)).await)
+    let mut reply = ask(servers, &call("own.pid", "{}"), Some(lease)).await;
+    for _ in 0..20 {
+        let ToolReply::NotSent { .. } = reply else { break };
+        reply = ask(servers, &call("own.pid", "{}"), Some(lease)).await;
+    }
+    pid_in(&reply)
 }
 
 #[tokio::test]

@@ -131,11 +131,11 @@ async fn watchers_are_informed_that_an_investigation_waits_and_for_which_service
     let (code, out) = programs.finished().await;
     let events: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((code, events.last().map(|end| end["event_type"].clone())), (0, Some("session_completed".into())));
-    // No worker at all is another reason.
+    // No worker at all is another reason, also if the broker gave the alert to the one that died.
     drop(worker);
     let queued = system.publish().await.to_string();
     let mut alone = system.tarsy("alone", &["watch", &queued, "--timeout", "60s"]);
-    alone.logged("queued: the next one of priority critical; no worker is running").await;
+    alone.logged("; no worker is running").await;
     alone.kill().await;
 }
 

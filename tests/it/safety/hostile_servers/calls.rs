@@ -121,9 +121,22 @@ async fn progress_extends_a_call_up_to_its_maximum_and_no_other_call() {
     let server = HostileServer::start(&["progress", "other_progress", "steps"]).await;
     let limited = ServerConfig { tool_timeout: SHORT, max_tool_timeout: SHORT * 5, ..server.config("s") };
     let servers = start(vec![limited]);
-    let began = Instant::now();
-    assert_eq!(ask(&servers, "progress", LONG).await, expired("s.progress: progress, but no answer within 1500 ms"));
-    assert!(began.elapsed() >= SHORT * 5, "{:?}", began.elapsed());
+    // On a busy machine the progress itself may come too late.
+    let progressed = async |timeout: Duration| {
+        let late = expired("s.progress: no answer within 300 ms");
+        for _ in 0..20 {
+            let began = Instant::now();
+            let reply = ask(&servers, "progress", timeout).await;
+            if reply != late {
+                return (reply, began.elapsed());
+            }
+        }
+        (late, Duration::ZERO)
+    };
+    let whole = expired("s.progress: progress, but no answer within 1500 ms");
+    let (reply, took) = progressed(LONG).await;
+    assert_eq!(reply, whole);
+    assert!(took >= SHORT * 5, "{took:?}");
     server.cancelled("progress").await;
     assert_eq!(ask(&servers, "other_progress", LONG).await, expired("s.other_progress: no answer within 300 ms"));
 
@@ -136,10 +149,8 @@ async fn progress_extends_a_call_up_to_its_maximum_and_no_other_call() {
     let (reply, ()) = tokio::join!(ask(&servers, "steps", LONG), done);
     assert_eq!(reply, answered("all steps"));
     // The rest of the iteration is a limit, too.
-    assert_eq!(
-        ask(&servers, "progress", SHORT * 2).await,
-        expired("s.progress: progress, but no answer within 600 ms")
-    );
+    let rest = expired("s.progress: progress, but no answer within 600 ms");
+    assert_eq!(progressed(SHORT * 2).await.0, rest);
     servers.close().await;
 }
 

@@ -96,7 +96,17 @@ async fn assert_each_costs_its_own_call(calls: &[(&str, Expected)]) {
     let is_ok = async |name: &str| fits(&ask(&servers, &format!("{name}.ok")).await, Answer("answer of ok"));
     eventually("the server is connected", async || is_ok("s").await).await;
     for (tool, expected) in calls.iter().copied() {
-        let reply = ask(&servers, tool).await;
+        let mut reply = ask(&servers, tool).await;
+        for _ in 0..20 {
+            // On a busy machine the progress itself may come too late.
+            let is_late = matches!(expected, Expired(text) if text.starts_with("progress"))
+                && fits(&reply, Expired("no answer within 500 ms"))
+                && !fits(&reply, expected);
+            if !is_late {
+                break;
+            }
+            reply = ask(&servers, tool).await;
+        }
         assert!(fits(&reply, expected), "{tool}: expected {expected:?}, got {reply:?}");
         let shown = format!("{reply:?}");
         assert!(!shown.contains(TOKEN) && !shown.contains("127.0.0.1"), "{shown}");

@@ -11,7 +11,15 @@ use crate::support::wait::eventually;
 
 async fn listed(server: &HostileServer) -> Listing {
     let servers = Servers::start(vec![server.config("s")], Mask::default(), &CancellationToken::new()).unwrap();
-    let listing = servers.list(&["s".to_owned()]).await;
+    let mut listing = servers.list(&["s".to_owned()]).await;
+    for _ in 0..12 {
+        // On a busy machine a list of megabytes may take longer than an alert waits for it.
+        let is_late = listing.unavailable.iter().any(|server| server.why.ends_with("no list of tools within 10s"));
+        if !is_late {
+            break;
+        }
+        listing = servers.list(&["s".to_owned()]).await;
+    }
     servers.close().await;
     listing
 }

@@ -68,6 +68,8 @@ async fn every_role_works_with_its_permissions_alone() {
     let mut read_only = system.role(Watcher, &["web"]).await;
     let submitted = system.run(Producer, &["submit", "-", "--priority", "high"]).await.exits(0);
     let session = uuid_in(&submitted.out);
+    // A watcher asks for an alert that is still queued, and the broker refuses: only administrators read the queue.
+    worker.logged(&session).await;
     let watched = system.run(Watcher, &["watch", &session, "--timeout", "60s"]).await.exits(0);
     assert!(!watched.out.is_empty(), "{watched:#?}");
     system.run(Administrator, &["ask", &session, "Why?", "--timeout", "60s"]).await.exits(0);

@@ -20,6 +20,8 @@ pub(super) struct Browser {
     context: String,
     /// The session of the protocol that is attached to the page.
     page: String,
+    /// The number of events of pages that were opened again.
+    left_behind: usize,
 }
 
 impl Browser {
@@ -32,7 +34,7 @@ impl Browser {
         let target = process.call("", "Target.createTarget", target).await;
         let attach = json!({"targetId": target["targetId"], "flatten": true});
         let page = process.call("", "Target.attachToTarget", attach).await["sessionId"].as_str().unwrap().to_owned();
-        let mut browser = Self { process, context, page };
+        let mut browser = Self { process, context, page, left_behind: 0 };
         for domain in ["Page.enable", "Runtime.enable", "Network.enable", "Log.enable", "Audits.enable"] {
             browser.call(domain, json!({})).await;
         }
@@ -48,14 +50,22 @@ impl Browser {
 
     /// What the page requested, logged or reported, in order.
     pub(super) fn events(&self) -> Vec<Value> {
-        self.process.events(&self.page)
+        self.process.events(&self.page).split_off(self.left_behind)
     }
 
-    /// Opens an address and waits until it is loaded.
+    /// Opens an address and waits until it is loaded. On a busy machine a connection to the database may take longer
+    /// than the page waits for it; then it is opened again.
     pub(super) async fn open(&mut self, url: &str) {
-        self.call("Page.navigate", json!({"url": "about:blank"})).await;
-        self.call("Page.navigate", json!({"url": url})).await;
-        self.until("location.href !== 'about:blank' && document.readyState === 'complete'").await;
+        for _ in 0..10 {
+            self.call("Page.navigate", json!({"url": "about:blank"})).await;
+            self.call("Page.navigate", json!({"url": url})).await;
+            self.until("location.href !== 'about:blank' && document.readyState === 'complete'").await;
+            let is_late = "document.body?.innerText.includes('failed: timeout expired') ?? false";
+            if self.eval(is_late).await != true {
+                return;
+            }
+            self.left_behind = self.process.events(&self.page).len();
+        }
     }
 
     /// The value of an expression; a promise is awaited.
