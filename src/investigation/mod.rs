@@ -2,8 +2,9 @@
 //!
 //! The modules follow the life of an alert. [`intake`] decodes it with the declared [`sources`], [`mask`] removes its
 //! secrets, and a frozen [`plan`] with its prompts is made for it. Each [`execution`] is a fold over the entries of its
-//! journal. [`react`] parses calls that a model writes as text, [`native`] reads what the tools of a provider did.
-//! [`chain`] joins executions to stages and a session; [`timeline`] projects the journals to events for people.
+//! journal. [`reasoning`] takes a model's reasoning out of its text, [`react`] parses calls that a model writes as
+//! text, [`text_calls`] finds those that its server should have read, [`native`] reads what the tools of a provider
+//! did. [`chain`] joins executions to stages and a session; [`timeline`] projects the journals to events for people.
 //! [`follow_up`] plans a question about a finished investigation; a [`notification`] reports one to a chat or a
 //! program.
 
@@ -25,7 +26,9 @@ pub mod missing_tools;
 pub mod execution;
 pub mod read_result;
 mod code;
+pub mod reasoning;
 pub mod react;
+pub mod text_calls;
 pub mod native;
 pub mod chain;
 pub mod summary;

@@ -118,6 +118,20 @@ pub struct AgentPlan {
     /// Which results are summarised; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summaries: Option<SummaryPlan>,
+    /// Whether a final answer is checked before it counts; absent in older plans.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub answer_check: AnswerCheck,
+}
+
+/// Whether a final answer is checked before it counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerCheck {
+    /// No: an answer to a question, or a plan of an older version.
+    #[default]
+    Off,
+    /// The first faulty answer is asked for once more.
+    Once,
 }
 
 impl AgentPlan {

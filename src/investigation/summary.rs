@@ -30,6 +30,53 @@ pub fn executive_summary(analysis: &str) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
+/// Lines of an analysis that are searched for its cause.
+const MAX_LINES: usize = 60;
+/// The words for the cause, in small letters, as models write them.
+const CAUSES: [&str; 22] = [
+    "cause",
+    "causes",
+    "root cause",
+    "root causes",
+    "root-cause",
+    "likely cause",
+    "likely root cause",
+    "probable cause",
+    "most likely cause",
+    "verdict",
+    "diagnosis",
+    "root cause analysis",
+    "conclusion",
+    "ursache",
+    "grundursache",
+    "cause racine",
+    "causa",
+    "causa raíz",
+    "causa raiz",
+    "причина",
+    "原因",
+    "根本原因",
+];
+
+/// Whether an analysis names its cause, in any form: as a line, a heading, a row of a table, a key of JSON or a
+/// sentence that begins with it.
+pub fn names_cause(analysis: &str) -> bool {
+    analysis.lines().take(MAX_LINES).any(is_cause_line)
+}
+
+fn is_cause_line(line: &str) -> bool {
+    let is_mark = |c: char| !c.is_alphanumeric();
+    let text = line.trim_start_matches(|c: char| is_mark(c) || c.is_ascii_digit()).to_lowercase();
+    let text = text.strip_prefix("final answer").map_or(text.as_str(), |behind| behind.trim_start_matches(is_mark));
+    let text = text.strip_prefix("the ").unwrap_or(text);
+    CAUSES.iter().any(|word| {
+        let Some(behind) = text.strip_prefix(word) else { return false };
+        let behind = behind.trim_start_matches(['*', '_', '`', '"', '\'', ' ', ')']);
+        let is_label = behind.is_empty() || behind.starts_with([':', '：', '|', '=', '-', '–', '—', '(']);
+        is_label || behind.starts_with("is ") || behind.starts_with("was ") || behind.starts_with("of ")
+    })
+}
+
 /// The cause in a summary of [`executive_summary`], in one line.
 pub fn cause(summary: &str) -> Option<&str> {
     summary.lines().find_map(|line| line.strip_prefix("Cause: ")).map(str::trim).filter(|cause| !cause.is_empty())
@@ -56,6 +103,33 @@ mod tests {
     fn the_cause_is_one_line_of_the_summary() {
         assert_eq!(cause("Cause: the limit\nEvidence: [4]"), Some("the limit"));
         assert_eq!((cause("Evidence: [4]"), cause("Cause: ")), (None, None));
+    }
+
+    #[test]
+    fn a_cause_is_found_in_every_form_and_a_promise_has_none() {
+        for analysis in [
+            "Cause: the disk",
+            "## Root cause\n\nThe disk is full.",
+            "Here is what I found.\n\n**Root Cause:** the disk",
+            "| Verdict | the disk |",
+            "{\n  \"root_cause\": 1,\n  \"cause\": \"the disk\"\n}",
+            "1. Cause - the disk",
+            "The root cause is a full disk.",
+            "Ursache: die Platte ist voll",
+            "根本原因：ディスク",
+            "**Final Answer:** Cause: the disk",
+        ] {
+            assert!(names_cause(analysis), "{analysis}");
+        }
+        for promise in [
+            "I will now look at the pods.",
+            "",
+            "Because of that I look further.",
+            "I could not find anything useful, sorry.",
+            "Causes are hard to find here.",
+        ] {
+            assert!(!names_cause(promise), "{promise}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::execution::summaries::{LongResult, made, missing};
 use super::execution::window::{EXCEEDED, ToolBinding};
 use super::follow_up::{Exchange, PastCall, Thread};
 use super::ids::SessionId;
-use super::plan::{AgentPlan, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec};
+use super::plan::{AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec};
 use super::timeline::EventDraft;
 use super::timeline::projection::{Measured, project};
 
@@ -67,6 +67,7 @@ pub(super) struct Simulation {
     pub(super) room: Room,
     /// Every result of more than two tokens is summarised.
     pub(super) summarises: bool,
+    pub(super) answer_check: AnswerCheck,
 }
 
 /// The size of the context window and of the results.
@@ -174,6 +175,7 @@ pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
         citable: None,
         omitted_tools: 0,
         summaries: None,
+        answer_check: AnswerCheck::Off,
     }
 }
 
@@ -189,6 +191,7 @@ impl Simulation {
             stop: None,
             room: Room::ENOUGH,
             summarises: false,
+            answer_check: AnswerCheck::Off,
         }
     }
 
@@ -201,7 +204,7 @@ impl Simulation {
         let provider = main.into_iter().next().unwrap_or_default();
         let over_tokens = [("k8s".to_owned(), 2)].into();
         let summaries = self.summarises.then_some(SummaryPlan { provider, over_tokens });
-        Arc::new(AgentPlan { limits: self.limits, summaries, ..plan })
+        Arc::new(AgentPlan { limits: self.limits, summaries, answer_check: self.answer_check, ..plan })
     }
 
     /// Replays a journal.
@@ -257,7 +260,7 @@ impl Simulation {
                     let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
                     let summary = |long: &LongResult| match long.call_id.ends_with('2') {
                         true => missing(long, "max_retries: broke".to_owned()),
-                        false => made(long, "in short", usage),
+                        false => made(long, &Answer { text: "in short".to_owned(), usage, ..Answer::default() }),
                     };
                     write(&mut state, long.iter().map(|long| Entry::Summarised(summary(long))).collect(), None);
                 }

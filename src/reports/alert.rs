@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::StopReason;
+use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::{ExecutionId, SessionId};
 
 use super::DispositionKind;
@@ -79,6 +79,8 @@ pub struct SessionReport {
     pub cancel_requested_at: Option<DateTime<Utc>>,
     pub status: RunStatus,
     pub stop_reason: Option<StopReason>,
+    /// What readers have to know of the analysis.
+    pub mark: Option<Mark>,
     pub chain: String,
     /// The name of the worker that has or had its last lease.
     pub worker: String,

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::engine::ports::RunStatus;
 use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::StopReason;
+use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 
@@ -35,6 +35,8 @@ pub struct SessionLine {
     pub finished_at: Option<DateTime<Utc>>,
     pub status: RunStatus,
     pub stop_reason: Option<StopReason>,
+    /// What readers have to know of the analysis.
+    pub mark: Option<Mark>,
     pub severity: Option<Severity>,
     pub title: Option<String>,
     /// Selects the chain.

@@ -57,6 +57,7 @@ diesel::table! {
         updates -> Int4,
         covered_updates -> Int4,
         fired_at -> Nullable<Timestamptz>,
+        mark -> Nullable<Text>,
     }
 }
 

@@ -73,5 +73,16 @@ pub const LLM_ERRORS: &[&str] = &[
     "other",
 ];
 /// The reasons for the end of an answer.
-pub const FINISH_REASONS: &[&str] =
-    &["stop", "tool_calls", "max_tokens", "safety", "recitation", "malformed_tool_call", "unknown", "other"];
+pub const FINISH_REASONS: &[&str] = &[
+    "stop",
+    "tool_calls",
+    "max_tokens",
+    "safety",
+    "recitation",
+    "malformed_tool_call",
+    "context_window",
+    "paused",
+    "error",
+    "unknown",
+    "other",
+];

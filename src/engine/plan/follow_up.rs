@@ -9,7 +9,7 @@ use crate::config::{Config, Settings};
 use crate::engine::ports::Listing;
 use crate::investigation::alert::policy::OnResolved;
 use crate::investigation::follow_up::{STAGE, Thread, prompts};
-use crate::investigation::plan::{AgentPlan, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
+use crate::investigation::plan::{AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, StagePlan, SuccessPolicy};
 use crate::investigation::read_result;
 
 /// The agent that answers: the first one of the chain that may call tools, otherwise its first one.
@@ -59,7 +59,7 @@ pub fn plan(
     let reader = read_result::thread_spec();
     let request = AgentRequest { name, instructions, settings: &settings, runbook: None, reader };
     let agent = agent_plan(config, &request, |briefing| prompts(briefing, thread, question), &listing)?;
-    let agent = AgentPlan { citable: Some(thread.citable()), ..agent };
+    let agent = AgentPlan { citable: Some(thread.citable()), answer_check: AnswerCheck::Off, ..agent };
     let unavailable_servers = names_of(&listing.unavailable);
     let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent.into()] };
     Ok(Plan {

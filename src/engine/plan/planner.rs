@@ -17,7 +17,7 @@ use crate::engine::ports::{Listing, Unavailable};
 use crate::investigation::alert::Alert;
 use crate::investigation::missing_tools::{without_servers, without_tools};
 use crate::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Plan, ProviderPlan, ResultForm, StagePlan, SuccessPolicy, ToolSpec,
 };
 use crate::investigation::prompt::{Briefing, Prompts, prompts};
 use crate::investigation::read_result;
@@ -143,6 +143,7 @@ pub(super) fn agent_plan(
         tools.sort_by(|one, other| one.name.cmp(&other.name));
     }
     let limits = limits(settings);
+    let answer_check = if tools.is_empty() { AnswerCheck::Off } else { AnswerCheck::Once };
     let briefing = Briefing {
         agent: name,
         strategy,
@@ -166,6 +167,7 @@ pub(super) fn agent_plan(
         result_form: ResultForm::Indented,
         citable: None,
         summaries,
+        answer_check,
     })
 }
 
@@ -308,6 +310,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 fetched: None,
             };
             let texts = prompts(&briefing, &alert);
+            let answer_check = if tools.is_empty() { AnswerCheck::Off } else { AnswerCheck::Once };
             AgentPlan {
                 name: name.to_owned(),
                 strategy,
@@ -321,6 +324,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 citable: None,
                 omitted_tools: 0,
                 summaries: None,
+                answer_check,
             }
         };
         let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };

@@ -13,7 +13,7 @@ use super::model::ProviderFailure;
 use crate::investigation::alert_update::NumberedUpdate;
 pub use crate::investigation::chain::{ExecutionRecord, RunStatus, SessionRecord, StageEnd, StageRecord};
 use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{Answer, Entry, StopReason, ToolCall};
+use crate::investigation::execution::entry::{Answer, Entry, Mark, StopReason, ToolCall};
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
@@ -301,6 +301,8 @@ pub struct SessionEnd {
     pub covered_updates: u32,
     /// The analysis.
     pub final_analysis: Option<String>,
+    /// What readers have to know of the analysis.
+    pub mark: Option<Mark>,
     /// Cause, evidence and next step; also the event before the last one.
     pub executive_summary: Option<String>,
     /// Why there is no analysis.

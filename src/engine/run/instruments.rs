@@ -9,7 +9,7 @@ use super::control::Interrupted;
 use super::performed::millis;
 use super::session::SessionEnded;
 use crate::engine::ports::{ModelError, ToolCallRecord, ToolCallState};
-use crate::investigation::execution::entry::{Answer, Entry, Summary, Usage};
+use crate::investigation::execution::entry::{About, Answer, Entry, Outcome, Summary, Usage};
 use crate::investigation::execution::fallback;
 use crate::investigation::execution::state::State;
 use crate::investigation::ids::{ExecutionId, SessionId};
@@ -55,6 +55,7 @@ pub(super) struct Ids {
 /// Logs and counts the facts of a checkpoint that change how its execution goes on. `state` is that before the entries.
 pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
     let Ids { session_id, execution_id } = ids;
+    answers(ids, state, entries);
     for entry in entries {
         if let Entry::Elided { up_to } = entry {
             tracing::info!(%session_id, %execution_id, up_to, "conversation shortened: its oldest tool results are left out");
@@ -68,6 +69,27 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
             switched(ids, state, to, entries);
         }
     }
+}
+
+/// Logs and counts an answer that does not count, and an analysis with a mark.
+fn answers(ids: Ids, state: &State, entries: &[Entry]) {
+    let Ids { session_id, execution_id } = ids;
+    for reason in entries.iter().flat_map(|entry| not_taken(state, entry)) {
+        tracing::info!(%session_id, %execution_id, reason, "answer not taken: the model is asked again");
+        metrics::counter!("tarsy_answers_asked_again_total", "reason" => reason).increment(1);
+    }
+    if let Some(Entry::Ended { outcome: Outcome::Completed { mark: Some(mark), .. } }) = entries.last() {
+        tracing::warn!(%session_id, %execution_id, mark = mark.as_str(), "analysis is marked: {}", mark.sentence());
+        metrics::counter!("tarsy_incomplete_analyses_total").increment(1);
+    }
+}
+
+/// Why an answer, or the answer before a message about it, is asked for again.
+fn not_taken(state: &State, entry: &Entry) -> Vec<&'static str> {
+    if let Entry::Feedback { about: Some(About::Answer(faults)), .. } = entry {
+        return faults.iter().map(|fault| fault.as_str()).collect();
+    }
+    entry.answer().and_then(|answer| state.why_not_taken(answer)).into_iter().collect()
 }
 
 /// Logs the calls of one decision that have ended together.

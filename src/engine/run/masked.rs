@@ -102,7 +102,6 @@ fn masked(mask: &Mask, answer: Answer) -> Answer {
         text: shown,
         thinking: text(answer.thinking),
         calls,
-        finish: text(answer.finish),
         code_executions: answer.code_executions.into_iter().map(|part| code(mask, part)).collect(),
         groundings: answer.groundings.into_iter().map(|found| grounding(mask, found)).collect(),
         unmasked,

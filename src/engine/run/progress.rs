@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::ports::{ExecutionRecord, RunStatus, SessionRecord, StageChange, StageRecord};
-use crate::investigation::execution::entry::{Outcome, StopReason, Usage};
+use crate::investigation::execution::entry::{Mark, Outcome, StopReason, Usage};
 use crate::investigation::execution::state::State;
 use crate::investigation::ids::ExecutionId;
 
@@ -21,6 +21,7 @@ pub(super) struct ExecutionTotals {
     pub(super) tool_calls: u32,
     pub(super) usage: Usage,
     pub(super) reason: Option<StopReason>,
+    pub(super) mark: Option<Mark>,
     /// The last update of the alert that its analysis knew.
     pub(super) answered_updates: u32,
 }
@@ -88,9 +89,14 @@ impl ExecutionTotals {
             tool_calls: state.tool_calls(),
             usage: state.usage(),
             reason: state.ended().map(reason_of),
+            mark: state.ended().and_then(mark_of),
             answered_updates: state.answered_updates(),
         }
     }
+}
+
+fn mark_of(outcome: &Outcome) -> Option<Mark> {
+    if let Outcome::Completed { mark, .. } = outcome { *mark } else { None }
 }
 
 fn reason_of(outcome: &Outcome) -> StopReason {

@@ -17,7 +17,7 @@ use crate::engine::ports::{
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
 use crate::investigation::chain::{self, Conclusion, EarlyEnd, Next, OpenStage};
-use crate::investigation::execution::entry::{StopReason, Usage};
+use crate::investigation::execution::entry::{Mark, StopReason, Usage};
 use crate::investigation::execution::state::State;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{FORMAT_VERSION, Plan, StagePlan};
@@ -147,14 +147,17 @@ impl<W: World> LeasedSession<W> {
             "input_tokens": totals.usage.input_tokens, "cached_tokens": totals.usage.cached_tokens,
             "output_tokens": totals.usage.output_tokens, "thinking_tokens": totals.usage.thinking_tokens,
         });
+        let mark = totals.mark.filter(|_| analysis.is_some());
+        let event = status.end_event(content, metadata).with("mark", mark.map(Mark::as_str));
         let end = SessionEnd {
             status,
             reason,
             executive_summary: analysis.as_deref().and_then(executive_summary),
+            mark,
             final_analysis: analysis,
             error,
             at: now(),
-            event: status.end_event(content, metadata),
+            event,
             stage,
             dead_letter: None,
             covered_updates: totals.covered_updates.unwrap_or_default(),
@@ -181,6 +184,7 @@ impl<W: World> LeasedSession<W> {
                 totals.iterations += of_run.iterations;
                 totals.tool_calls += of_run.tool_calls;
                 totals.usage = totals.usage.plus(of_run.usage);
+                totals.mark = totals.mark.max(of_run.mark);
                 if run.status == RunStatus::Completed && record.stages.last() == Some(stage) {
                     let answered = of_run.answered_updates;
                     totals.covered_updates = Some(totals.covered_updates.map_or(answered, |least| least.min(answered)));
@@ -200,6 +204,8 @@ struct Totals {
     tool_calls: u32,
     usage: Usage,
     reason: Option<StopReason>,
+    /// The most serious mark of an analysis, in any stage.
+    mark: Option<Mark>,
     /// The last update that every analysis of the last stage knew; `None` without an analysis.
     covered_updates: Option<u32>,
 }
@@ -216,6 +222,7 @@ pub async fn end_early<W: World>(ports: &Ports<W>, lease: Lease, end: EarlyEnd) 
         status,
         reason,
         final_analysis: None,
+        mark: None,
         executive_summary: None,
         error,
         at: now(),

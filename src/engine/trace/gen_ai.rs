@@ -19,8 +19,19 @@ pub const CHAT: &str = "chat";
 /// The word of OpenTelemetry's conventions for an error that has no value of its own.
 pub const OTHER_ERROR: &str = "_OTHER";
 /// The reasons for the end of an answer; `other` stands for every other word.
-pub const FINISH_REASONS: [&str; 8] =
-    ["stop", "tool_calls", "max_tokens", "safety", "recitation", "malformed_tool_call", "unknown", "other"];
+pub const FINISH_REASONS: [&str; 11] = [
+    "stop",
+    "tool_calls",
+    "max_tokens",
+    "safety",
+    "recitation",
+    "malformed_tool_call",
+    "context_window",
+    "paused",
+    "error",
+    "unknown",
+    "other",
+];
 /// Shown for a tool that the plan does not have: its name is a word of the model.
 const UNKNOWN_TOOL: &str = "unknown";
 
@@ -80,7 +91,7 @@ pub(crate) fn answered(span: &Span, outcome: &Result<Answer, ModelError>) {
     span.record("gen_ai.usage.input_tokens", answer.usage.input_tokens);
     span.record("gen_ai.usage.output_tokens", answer.usage.output_tokens);
     span.record("gen_ai.usage.cache_read.input_tokens", answer.usage.cached_tokens);
-    span.record("gen_ai.response.finish_reasons", finish_reason(&answer.finish));
+    span.record("gen_ai.response.finish_reasons", answer.finish.as_str());
     if span.in_scope(captures_content) {
         span.record("gen_ai.output.messages", json!([output(answer)]).to_string());
     }

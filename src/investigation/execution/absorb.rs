@@ -4,14 +4,17 @@
 
 use std::collections::HashSet;
 
+use super::answers::verdict::Verdict;
+use super::answers::{check, cut};
 use super::cited_events;
-use super::entry::{Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, ToolCall};
+use super::entry::{Answer, Entry, FailureSource, Mark, Outcome, ParsedReply, StopReason, ToolCall, Usage};
 use super::results::{CallError, empty_answer, empty_last_answer, is_timeout, try_again};
-use super::state::State;
+use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
 use super::window::EXCEEDED;
 use crate::investigation::mask::MASKED;
 use crate::investigation::react::{self, Reply, ReplyKind};
+use crate::investigation::visible::is_blank;
 
 /// The entries for an answer.
 ///
@@ -31,19 +34,49 @@ fn entries_of(state: &State, mut answer: Answer) -> Vec<Entry> {
     if last || !strategy.binds_tools() {
         drop_calls(&mut answer);
     }
+    match state.verdict(&answer) {
+        Verdict::Take => taken(state, answer),
+        Verdict::Keep => kept(state, answer),
+        Verdict::AskAgain => cut::asked_again(state, answer),
+        Verdict::Switch(code) => cut::switched(state, answer, code),
+        Verdict::Fail(code) => cut::failed(state, answer, code),
+    }
+}
+
+/// An answer that the model has ended.
+fn taken(state: &State, answer: Answer) -> Vec<Entry> {
+    let (strategy, last) = (state.plan().strategy, state.next_is_last());
     if state.is_empty_answer(&answer) {
         return empty(state, answer);
     }
     match (strategy.writes_calls(), last) {
-        (true, true) => concluded(state, answer),
+        (_, true) => concluded(state, answer),
         (true, false) => read(state, answer),
-        (false, _) => called(state, answer),
+        (false, false) => called(state, answer),
+    }
+}
+
+/// The last answer, cut off for the second time. Without a text, the first one stands.
+fn kept(state: &State, mut answer: Answer) -> Vec<Entry> {
+    let analysis = cut::analysis_of(state, &mut answer);
+    let analysis = state.without_call(&analysis);
+    let analysis =
+        if is_blank(analysis) { state.answer_so_far().map(|so_far| &*so_far.analysis) } else { Some(analysis) };
+    match analysis {
+        Some(analysis) => {
+            let end = completed(state, analysis, Some(Mark::Incomplete));
+            vec![Entry::Answer(answer), end]
+        }
+        None => {
+            let code = state.end_of(&answer).code();
+            cut::failed(state, answer, code)
+        }
     }
 }
 
 /// Drops calls that will have no result, together with the provider's own form of the answer: it contains the calls,
 /// and no provider accepts it without their results.
-fn drop_calls(answer: &mut Answer) {
+pub(super) fn drop_calls(answer: &mut Answer) {
     if !answer.calls.is_empty() {
         answer.calls.clear();
         answer.provider_data = None;
@@ -73,7 +106,7 @@ pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     std::iter::once(failure(FailureSource::Model, code, error)).chain(next).collect()
 }
 
-fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
+pub(super) fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
     Entry::Failed { error: error.message.to_owned(), timeout: error.timeout, source, code: code.to_owned() }
 }
 
@@ -81,18 +114,29 @@ fn failure(source: FailureSource, code: &str, error: CallError<'_>) -> Entry {
 /// combined.
 pub fn given_up(state: &State, error: &str) -> Entry {
     let synthesises = state.plan().strategy.synthesises();
-    let outcome = match state.context().filter(|_| synthesises) {
-        Some(analyses) => Outcome::Completed { analysis: analyses.to_owned(), reason: StopReason::SynthesisFailed },
+    match state.context().filter(|_| synthesises) {
+        Some(analyses) => {
+            let (analysis, reason) = (analyses.to_owned(), StopReason::SynthesisFailed);
+            Entry::Ended { outcome: Outcome::Completed { analysis, reason, mark: None } }
+        }
         None => {
             let step = if synthesises { "synthesis LLM call failed: " } else { "" };
-            Outcome::Failed { error: format!("{step}{error}"), reason: StopReason::Error }
+            without_answer(state, Outcome::Failed { error: format!("{step}{error}"), reason: StopReason::Error })
         }
-    };
-    Entry::Ended { outcome }
+    }
+}
+
+/// The end of an execution that gets no further answer. An earlier one that was whole, or the last one that was cut
+/// off, takes its place.
+pub fn without_answer(state: &State, outcome: Outcome) -> Entry {
+    match state.answer_so_far() {
+        Some(AnswerSoFar { analysis, mark }) => completed(state, analysis, *mark),
+        None => Entry::Ended { outcome },
+    }
 }
 
 /// The first empty answer gets feedback; a second consecutive one is a failed iteration.
-fn empty(state: &State, answer: Answer) -> Vec<Entry> {
+pub(super) fn empty(state: &State, answer: Answer) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     if state.empty_answers() == 0 {
         let request = if state.next_is_last() { empty_last_answer(strategy) } else { empty_answer(strategy) };
@@ -108,17 +152,26 @@ fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
     let calls = std::mem::take(&mut answer.calls);
     let mut seen = HashSet::new();
     answer.calls = (1..).zip(calls).map(|(n, call)| identified(state, call, n, &mut seen)).collect();
-    let ended = answer.calls.is_empty().then(|| completed(state, text_or_thinking(&answer)));
-    std::iter::once(Entry::Answer(answer)).chain(ended).collect()
+    let ended = answer.calls.is_empty().then(|| ended_with(state, &answer.text, answer.usage));
+    std::iter::once(Entry::Answer(answer)).chain(ended.into_iter().flatten()).collect()
+}
+
+/// The entries after a final answer: its end, or the request for another one if it has faults.
+fn ended_with(state: &State, analysis: &str, usage: Usage) -> Vec<Entry> {
+    let faults = check::faults(state, analysis, usage);
+    vec![if faults.is_empty() { completed(state, analysis, None) } else { check::ask_again(faults) }]
 }
 
 /// An answer in the `ReAct` format, whose text has to be parsed.
 fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let reply = parse_masked_and_original(state, &mut answer);
+    let mut reply = parse_masked_and_original(state, &mut answer);
+    if reply.final_answer.as_deref().is_some_and(|text| state.text_call(text).is_some()) {
+        reply = react::call_in_answer(reply);
+    }
     let (kind, quotes) = (reply.kind, reply.quotes);
     answer.reading = Some(Box::new(ParsedReply { kind, thought: reply.thought, problem: reply.problem, quotes }));
     let next = match reply.kind {
-        ReplyKind::Final => Some(completed(state, &reply.final_answer.unwrap_or_default())),
+        ReplyKind::Final => ended_with(state, &reply.final_answer.unwrap_or_default(), answer.usage),
         ReplyKind::Action => {
             let call = ToolCall {
                 id: String::new(),
@@ -127,10 +180,10 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
                 read_only: false,
             };
             answer.calls = vec![identified(state, call, 1, &mut HashSet::new())];
-            None
+            Vec::new()
         }
         ReplyKind::UnknownTool | ReplyKind::Malformed => {
-            Some(Entry::Feedback { content: reply.feedback.unwrap_or_default() })
+            vec![Entry::Feedback { content: reply.feedback.unwrap_or_default(), about: None }]
         }
     };
     std::iter::once(Entry::Answer(answer)).chain(next).collect()
@@ -160,24 +213,17 @@ fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
 
 /// The last answer, whatever it requests.
 fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
-    let conclusion = react::conclude(text_or_thinking(&answer), state.quote_context().untrusted);
-    let (kind, thought) = (ReplyKind::Final, conclusion.thought);
-    answer.reading = Some(Box::new(ParsedReply { kind, thought, problem: None, quotes: false }));
-    vec![Entry::Answer(answer), completed(state, &conclusion.analysis)]
+    let analysis = cut::analysis_of(state, &mut answer);
+    vec![Entry::Answer(answer), completed(state, &analysis, None)]
 }
 
-/// The text, or the reasoning if there is no text.
-fn text_or_thinking(answer: &Answer) -> &str {
-    if answer.text.trim().is_empty() { &answer.thinking } else { &answer.text }
-}
-
-fn completed(state: &State, analysis: &str) -> Entry {
+fn completed(state: &State, analysis: &str, mark: Option<Mark>) -> Entry {
     let reason = state.concluding().unwrap_or(StopReason::FinalAnswer);
     let analysis = match state.citable() {
         Some(known) => cited_events::marked(analysis, &known),
         None => analysis.to_owned(),
     };
-    Entry::Ended { outcome: Outcome::Completed { analysis, reason } }
+    Entry::Ended { outcome: Outcome::Completed { analysis, reason, mark } }
 }
 
 /// Gives a call a unique id: providers repeat ids or omit them.

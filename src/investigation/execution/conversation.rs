@@ -128,7 +128,7 @@ fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Me
     let heading = options.event.map(heading).unwrap_or_default();
     match entry {
         Entry::Prompt { role, content } => Some(Message::text(*role, content)),
-        Entry::Feedback { content } => Some(Message::text(Role::User, content)),
+        Entry::Feedback { content, .. } => Some(Message::text(Role::User, content)),
         Entry::AlertUpdated(updated) => Some(Message::text(Role::User, &alert_update(&updated.content))),
         Entry::Answer(answer) => {
             // A call of the `ReAct` format is in the text and is no structured call.

@@ -1,6 +1,6 @@
 //! Decides the next step of an execution from its state. One table for all strategies.
 
-use super::absorb::given_up;
+use super::absorb::{given_up, without_answer};
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
 use super::results::{NOT_RUN_AGAIN, NOT_SENT, lost, refusal, repeats_itself, unknown_tool};
 use super::state::{OpenCall, State};
@@ -8,6 +8,9 @@ use super::summaries::{LongResult, MAX_AT_ONCE};
 use super::unmasked::Arguments;
 use super::window::{Elidable, TARGET_DIVISOR, ToolBinding};
 use crate::investigation::prompt::with_context;
+
+/// Consecutive answers of one provider that were cut off, after which the conclusion is forced.
+const MAX_CUT_ANSWERS: u32 = 3;
 
 /// The next step of an execution.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,11 +89,12 @@ pub fn decide(state: &State) -> Decision {
 fn cut_short(state: &State, outcome: Outcome) -> Vec<Entry> {
     let strategy = state.plan().strategy;
     let sent = state.open_calls().iter().filter(|open| open.started);
-    sent.flat_map(|open| lost(strategy, &open.call)).chain([Entry::Ended { outcome }]).collect()
+    let end = if outcome == Outcome::TimedOut { without_answer(state, outcome) } else { Entry::Ended { outcome } };
+    sent.flat_map(|open| lost(strategy, &open.call)).chain([end]).collect()
 }
 
-fn failed(error: String, reason: StopReason) -> Decision {
-    Decision::Append(vec![Entry::Ended { outcome: Outcome::Failed { error, reason } }])
+fn failed(state: &State, error: String, reason: StopReason) -> Decision {
+    Decision::Append(vec![without_answer(state, Outcome::Failed { error, reason })])
 }
 
 fn opening(state: &State) -> Vec<Entry> {
@@ -157,15 +161,17 @@ fn next_iteration(state: &State) -> Decision {
     }
     if state.concluding().is_some() {
         return match failure {
-            Some(error) => failed(format!("forced conclusion LLM call failed: {error}"), StopReason::Error),
+            Some(error) => failed(state, format!("forced conclusion LLM call failed: {error}"), StopReason::Error),
             None => call(state, Purpose::Conclusion),
         };
     }
     if let Some((limit, reason)) = used_up(state) {
         return match failure {
-            // No limit is reached: the model may still answer.
-            Some(_) if reason == StopReason::AlertResolved => Decision::Append(conclude(state, reason)),
-            Some(error) => failed(format!("{limit} reached with last interaction failed: {error}"), reason),
+            // No limit is reached, or the model does answer: it may still conclude.
+            Some(_) if reason == StopReason::AlertResolved || state.cut_answers() > 0 => {
+                Decision::Append(conclude(state, reason))
+            }
+            Some(error) => failed(state, format!("{limit} reached with last interaction failed: {error}"), reason),
             None => Decision::Append(conclude(state, reason)),
         };
     }
@@ -174,7 +180,10 @@ fn next_iteration(state: &State) -> Decision {
         let (count, last) = (state.timeouts(), state.last_timeout());
         let (next, max) = (state.iteration() + 1, limits.max_iterations);
         let error = format!("aborted after {count} consecutive timeouts (iteration {next}/{max}): {last}");
-        return failed(error, StopReason::Timeouts);
+        return failed(state, error, StopReason::Timeouts);
+    }
+    if state.cut_answers() >= MAX_CUT_ANSWERS {
+        return Decision::Append(conclude(state, StopReason::CutAnswers));
     }
     if state.needs_repeat_feedback() {
         return Decision::Append(vec![repeats_itself()]);
@@ -224,7 +233,7 @@ fn call(state: &State, purpose: Purpose) -> Decision {
 
 fn conclude(state: &State, reason: StopReason) -> Vec<Entry> {
     let content = state.plan().conclusion_prompt.clone();
-    vec![Entry::Concluding { reason }, Entry::Feedback { content }]
+    vec![Entry::Concluding { reason }, Entry::Feedback { content, about: None }]
 }
 
 /// The entries to append before the next model call, if the conversation is too long for the context window.

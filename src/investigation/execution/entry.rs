@@ -3,7 +3,11 @@
 //! An entry with a role is a message of the conversation with the model; an entry without one is a fact that decisions
 //! depend on.
 
+mod about;
 mod alert_updated;
+mod finish;
+mod mark;
+mod stop_reason;
 mod summary;
 mod usage;
 
@@ -14,7 +18,11 @@ use serde::{Deserialize, Serialize};
 use crate::investigation::native::{CodePart, Grounding};
 use crate::investigation::react::ReplyKind;
 
+pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
+pub use finish::Finish;
+pub use mark::Mark;
+pub use stop_reason::StopReason;
 pub use summary::Summary;
 pub use usage::Usage;
 
@@ -35,7 +43,11 @@ pub enum Entry {
     /// The result of a call in the `ReAct` format: the model reads it as a user message, `Observation: …`.
     Observation(ToolResult),
     /// A message of the loop to the model.
-    Feedback { content: String },
+    Feedback {
+        content: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        about: Option<About>,
+    },
     /// Alerts that joined the session have changed its alert: a message to the model.
     AlertUpdated(AlertUpdated),
     /// Fact: a model or tool call gave no answer.
@@ -132,8 +144,9 @@ pub struct Answer {
     /// The tool calls, in the order to run them; their ids are unique within the execution.
     pub calls: Vec<ToolCall>,
     pub usage: Usage,
-    /// Normalised finish reason: `stop`, `tool_calls`, `max_tokens`, …
-    pub finish: String,
+    /// Why it ended. It decides whether the answer counts ([`verdict`](super::answers::verdict)).
+    #[serde(default)]
+    pub finish: Finish,
     /// Code that the provider ran, with its results, as received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_executions: Vec<CodePart>,
@@ -223,61 +236,8 @@ pub struct ProviderData {
 pub enum FailureSource {
     Model,
     Tool,
-    /// A repeated empty answer of the model. The answer is the entry before this one and counts as the iteration.
+    /// An answer that cannot be used, empty or cut off. It is the entry before this one and counts as the iteration.
     Answer,
-}
-
-/// Why an execution or a session stops; also the `stop_reason` of the session's last event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// The model gave its final answer.
-    FinalAnswer,
-    /// The iterations are used up.
-    MaxIterations,
-    /// Too many consecutive time-outs.
-    Timeouts,
-    /// A model call failed that is not retried.
-    Error,
-    /// The model repeated the same calls too often.
-    RepeatedCalls,
-    /// The token or cost budget is used up.
-    Budget,
-    /// The conversation no longer fits into the model's context window.
-    ContextWindow,
-    /// A synthesis failed; the analyses that it should have combined replace it.
-    SynthesisFailed,
-    /// The session's deadline has passed.
-    Deadline,
-    /// A cancel request.
-    Cancelled,
-    /// Too many workers crashed at the same step.
-    AttemptsExhausted,
-    /// The alert asks for no investigation: it is resolved, acknowledged, a test or ignored.
-    NotInvestigated,
-    /// The alert was resolved during the investigation, and operators want a conclusion then.
-    AlertResolved,
-}
-
-impl StopReason {
-    /// The word that is stored and sent.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FinalAnswer => "final_answer",
-            Self::MaxIterations => "max_iterations",
-            Self::Timeouts => "timeouts",
-            Self::Error => "error",
-            Self::RepeatedCalls => "repeated_calls",
-            Self::Budget => "budget",
-            Self::ContextWindow => "context_window",
-            Self::SynthesisFailed => "synthesis_failed",
-            Self::Deadline => "deadline",
-            Self::Cancelled => "cancelled",
-            Self::AttemptsExhausted => "attempts_exhausted",
-            Self::NotInvestigated => "not_investigated",
-            Self::AlertResolved => "alert_resolved",
-        }
-    }
 }
 
 /// How an execution ended.
@@ -288,6 +248,9 @@ pub enum Outcome {
         /// The final answer.
         analysis: String,
         reason: StopReason,
+        /// What readers have to know of the analysis.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark: Option<Mark>,
     },
     Failed {
         /// For people.
@@ -330,7 +293,7 @@ impl Entry {
         if let Self::Failed { error, .. } = self { Some(error) } else { None }
     }
 
-    /// Code and error of a failed model call or of a repeated empty answer.
+    /// Code and error of a failed model call, or of an answer that cannot be used.
     pub fn model_failure(&self) -> Option<(&str, &str)> {
         let Self::Failed { source: FailureSource::Model | FailureSource::Answer, code, error, .. } = self else {
             return None;

@@ -3,6 +3,7 @@
 //! Failure and switch are written by one checkpoint, so no crash separates them. The next provider continues the same
 //! conversation, which does not mention the failure.
 
+use super::answers::verdict::CALL_IN_TEXT;
 use super::decide::{Decision, decide};
 use super::entry::{Entry, Outcome, StopReason};
 use super::state::State;
@@ -13,7 +14,7 @@ use super::window::EXCEEDED;
 /// The existing client switches at once after `max_retries` and `credentials`, and after two failures of any other
 /// kind. Here every failure that the LLM service has retried, or that a repetition cannot remove, switches at once. A
 /// failure that would end the execution switches in any case.
-const THRESHOLDS: [(&str, u32); 20] = [
+const THRESHOLDS: [(&str, u32); 21] = [
     // The LLM service has retried these.
     ("max_retries", 1),
     ("unavailable", 1),
@@ -29,6 +30,8 @@ const THRESHOLDS: [(&str, u32); 20] = [
     ("thought_signature", 1),
     // The second empty answer in a row.
     ("empty", 1),
+    // The second answer in a row with a call in its text.
+    (CALL_IN_TEXT, 1),
     // These may pass.
     ("provider_error", 2),
     ("internal", 2),
@@ -61,6 +64,9 @@ fn threshold(code: &str) -> u32 {
 
 /// The entries of a model call. If the call failed and the next provider takes over now, they end with the switch.
 pub fn or_switched(state: &State, entries: Vec<Entry>) -> Vec<Entry> {
+    if entries.iter().any(|entry| entry.switched_to().is_some()) {
+        return entries;
+    }
     let failure = entries.iter().find_map(Entry::model_failure);
     let (Some((code, _)), Some(provider)) = (failure, state.next_provider()) else { return entries };
     let threshold = threshold(code);

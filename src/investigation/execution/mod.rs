@@ -7,6 +7,7 @@ pub mod entry;
 pub mod state;
 pub mod decide;
 pub mod unmasked;
+pub mod answers;
 pub mod absorb;
 pub mod fallback;
 pub(crate) mod cited_events;

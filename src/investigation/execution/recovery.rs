@@ -89,6 +89,7 @@ pub fn owed(state: &State, execution: ExecutionId, recoveries: &[Recovery]) -> V
              again. Check the present state before you decide what to do.",
             tools.join(", ")
         ),
+        about: None,
     });
     let fact = Entry::SentBefore { recovery: last.number, calls };
     [Some(fact), feedback].into_iter().flatten().collect()
@@ -136,8 +137,10 @@ mod tests {
     fn a_call_of_a_lost_step_is_lost_once_and_a_later_one_is_a_new_call() {
         let mut state = state(vec![]);
         let owed = owed(&state, EXECUTION, &[loss(1, &[restart("a", r#"{"n":1,"m":2}"#)])]);
-        assert!(matches!(owed.as_slice(), [Entry::SentBefore { recovery: 1, .. }, Entry::Feedback { content }]
-            if content.contains("k8s.restart")));
+        assert!(
+            matches!(owed.as_slice(), [Entry::SentBefore { recovery: 1, .. }, Entry::Feedback { content, about: None }]
+            if content.contains("k8s.restart"))
+        );
         owed.into_iter().for_each(|entry| state.apply(entry));
         for (id, runs) in [("b", false), ("c", true)] {
             state.apply(asks(&[restart(id, r#"{"m": 2, "n": 1}"#)]));

@@ -158,7 +158,7 @@ mod tests {
         let mut state = State::replay(plan, None, Vec::<Entry>::new());
         let Decision::Append(opening) = decide(&state) else { panic!() };
         opening.into_iter().for_each(|entry| state.apply(entry));
-        state.apply(Entry::Feedback { content: "keep to the form".to_owned() });
+        state.apply(Entry::Feedback { content: "keep to the form".to_owned(), about: None });
         for id in ["a", "b", "c"] {
             let call = ToolCall { id: id.to_owned(), ..calls(&[("k8s.get", "{}")]).remove(0) };
             state.apply(Entry::Answer(Answer { calls: vec![call.clone()], ..Answer::default() }));

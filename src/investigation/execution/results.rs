@@ -95,7 +95,7 @@ pub fn repeats_itself() -> Entry {
     let content = "You have now made the same call with the same arguments three times in a row. Its result will not \
         change: use what it says, look somewhere else, or give your final answer. If you make it once more, it is not \
         run, and your next turn is the last one.";
-    Entry::Feedback { content: content.to_owned() }
+    Entry::Feedback { content: content.to_owned(), about: None }
 }
 
 /// The feedback on an empty answer after which another iteration may follow.
@@ -117,7 +117,7 @@ pub fn empty_last_answer(strategy: Strategy) -> Entry {
 }
 
 fn after_empty(request: &str) -> Entry {
-    Entry::Feedback { content: format!("Your previous response was empty. {request}") }
+    Entry::Feedback { content: format!("Your previous response was empty. {request}"), about: None }
 }
 
 /// Whether the text of an error says that it is a time-out. Servers and providers have no common code for it.
@@ -131,7 +131,7 @@ pub fn try_again(strategy: Strategy, error: &str) -> Entry {
     let head = if strategy.writes_calls() { OBSERVATION } else { "" };
     // In one line: the message of a provider may quote the request.
     let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
-    Entry::Feedback { content: format!("{head}Error from previous attempt: {error}. Please try again.") }
+    Entry::Feedback { content: format!("{head}Error from previous attempt: {error}. Please try again."), about: None }
 }
 
 /// The output of the tool in an observation.

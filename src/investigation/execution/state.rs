@@ -3,6 +3,7 @@
 //! [`State::apply`] is the only mutation. Every input of a decision is an entry, so a replay of the journal on another
 //! machine leads to the same decision.
 
+mod answers;
 mod calls;
 mod citable;
 mod provider;
@@ -12,6 +13,7 @@ mod updates;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+pub use self::answers::AnswerSoFar;
 use self::updates::Updates;
 use super::conversation::{self, Message, RenderOptions};
 use super::entry::{Answer, Entry, FailureSource, Outcome, Role, SentCall, StopReason, ToolCall, ToolResult, Usage};
@@ -23,6 +25,7 @@ use super::unmasked::OriginalArguments;
 use super::window::{ToolBinding, Window};
 use crate::investigation::plan::{AgentPlan, Strategy, ToolSpec};
 use crate::investigation::react::{QuoteContext, UntrustedHeaders};
+use crate::investigation::read_result;
 
 /// The progress of an execution.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +39,10 @@ pub struct State {
     timeouts: Timeouts,
     failures: Failures,
     empty_answers: u32,
+    cut_answers: u32,
+    so_far: Option<AnswerSoFar>,
+    was_asked_again: bool,
+    has_looked: bool,
     repeats: Repeats,
     has_feedback: bool,
     provider: usize,
@@ -108,6 +115,10 @@ impl State {
             timeouts: Timeouts::default(),
             failures: Failures::default(),
             empty_answers: 0,
+            cut_answers: 0,
+            so_far: None,
+            was_asked_again: false,
+            has_looked: false,
             repeats: Repeats::default(),
             has_feedback: false,
             provider: 0,
@@ -145,7 +156,7 @@ impl State {
         self.add_untrusted(&entry);
         match &entry {
             Entry::Prompt { .. } => {}
-            Entry::Feedback { .. } => self.has_feedback = true,
+            Entry::Feedback { about, .. } => self.read_feedback(about.as_ref()),
             Entry::AlertUpdated(updated) => self.updates.known = updated.upto,
             Entry::Answer(answer) => self.answered(answer),
             Entry::Failed { error, timeout, source, .. } => {
@@ -159,13 +170,14 @@ impl State {
             Entry::ToolResult(result) | Entry::Observation(result) => {
                 let is_run = self.tool(&result.tool).is_some() && !self.repeats.are_refused() && self.calls_left() > 0;
                 self.tool_calls += u32::from(is_run);
+                self.has_looked |= is_run && !read_result::is_own(&result.tool);
                 self.timeouts = Timeouts::default();
                 self.open.retain(|open| open.call.id != result.call_id);
                 self.long_results.extend(long_result(&self.plan, &entry, event));
             }
             Entry::Summarised(summary) => self.summarise(summary),
             // The result of the lost call follows in the same checkpoint and closes it.
-            Entry::Lost { .. } => {}
+            Entry::Lost { .. } => self.has_looked = true,
             Entry::SentBefore { recovery, calls } => {
                 self.recovery = *recovery;
                 self.sent_before.extend(calls.iter().cloned());
@@ -177,7 +189,7 @@ impl State {
             Entry::Concluding { reason } => {
                 self.concluding = Some(Concluding { reason: *reason, after: self.iteration });
                 self.failures = Failures::default();
-                self.empty_answers = 0;
+                (self.empty_answers, self.cut_answers) = (0, 0);
             }
             Entry::Elided { up_to } => {
                 self.repeats.blank(*up_to);
@@ -222,12 +234,7 @@ impl State {
         self.provider_is_new = false;
         self.updates.answered = self.updates.known;
         self.failures.last = None;
-        if self.is_empty_answer(answer) {
-            self.empty_answers += 1;
-        } else {
-            self.empty_answers = 0;
-            self.failures.in_a_row = 0;
-        }
+        self.judge(answer);
         self.iteration += 1;
         self.timeouts = Timeouts::default();
         self.has_feedback = false;
@@ -307,17 +314,6 @@ impl State {
     /// Consecutive model calls without a usable answer.
     pub fn model_failures(&self) -> u32 {
         self.failures.in_a_row
-    }
-
-    /// Consecutive empty answers.
-    pub fn empty_answers(&self) -> u32 {
-        self.empty_answers
-    }
-
-    /// Whether an answer is empty: no text and no calls. In the last answer the reasoning counts as text.
-    pub fn is_empty_answer(&self, answer: &Answer) -> bool {
-        let silent = |text: &str| text.trim().is_empty();
-        silent(&answer.text) && answer.calls.is_empty() && (!self.next_is_last() || silent(&answer.thinking))
     }
 
     /// Whether the next answer is the last one, whatever its content.

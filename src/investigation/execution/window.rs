@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::conversation::{self, RenderOptions, ResultBody};
-use super::entry::{Entry, FailureSource};
+use super::entry::{Entry, FailureSource, Finish};
 use crate::investigation::plan::AgentPlan;
 
 /// The error code of the LLM service for a request that exceeds the context window.
@@ -129,7 +129,9 @@ impl Window {
                 if answer.usage.input_tokens > 0 && sent > 0 {
                     self.rate = Rate { tokens: answer.usage.input_tokens, bytes: sent }.clamped();
                 }
-                (self.refusals, self.owes_room, self.last_answer) = (0, false, self.entries);
+                // An answer that fills the window is as good as a refusal: the next request has to be shorter.
+                let is_full = answer.finish == Finish::ContextWindow;
+                (self.refusals, self.owes_room, self.last_answer) = (u32::from(is_full), is_full, self.entries);
             }
             Entry::Failed { source: FailureSource::Model, code, .. } if code == EXCEEDED => {
                 let tokens = self.estimate(tools);

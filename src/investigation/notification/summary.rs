@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::investigation::alert::Severity;
 use crate::investigation::chain::RunStatus;
 use crate::investigation::execution::cited_events::cited;
+use crate::investigation::execution::entry::Mark;
 use crate::investigation::summary::executive_summary;
 
 /// How an investigation ended.
@@ -58,6 +59,8 @@ pub struct Summary {
     /// `None` while the investigation runs.
     pub outcome: Option<Outcome>,
     pub analysis: Option<String>,
+    /// What readers have to know of the analysis.
+    pub mark: Option<Mark>,
     /// Why there is no analysis.
     pub error: Option<String>,
     pub began_at: Option<DateTime<Utc>>,
@@ -65,13 +68,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The cause in a line: that of the analysis, else its first line, else the error.
+    /// The cause in a line: that of the analysis, else its first line, else the error. The mark of the analysis stands
+    /// before it.
     pub fn cause(&self) -> Option<String> {
         let Some(analysis) = &self.analysis else { return self.error.clone() };
         let summary = executive_summary(analysis).unwrap_or_default();
         let labelled = summary.lines().find_map(|line| line.strip_prefix("Cause: "));
         let first = || analysis.lines().map(str::trim).find(|line| !line.is_empty());
-        labelled.or_else(first).map(str::to_owned)
+        let mark = self.mark.map(|mark| format!("({}) ", mark.as_str())).unwrap_or_default();
+        labelled.or_else(first).map(|cause| format!("{mark}{cause}"))
     }
 
     /// The number of events that the analysis cites.
@@ -106,6 +111,8 @@ mod tests {
         assert_eq!(summary().cause().as_deref(), Some("the heap limit leaves no room [5]"));
         let plain = Summary { analysis: Some("\n The disk is full.\nmore".into()), ..summary() };
         assert_eq!(plain.cause().as_deref(), Some("The disk is full."));
+        let cut = Summary { mark: Some(Mark::Incomplete), ..summary() };
+        assert_eq!(cut.cause().as_deref(), Some("(incomplete) the heap limit leaves no room [5]"));
         let failed = Summary { analysis: None, error: Some("no model answered".into()), ..summary() };
         assert_eq!((failed.cause().as_deref(), failed.cited_events()), (Some("no model answered"), 0));
     }

@@ -15,6 +15,7 @@ pub(super) fn summary() -> Summary {
         chain: Some("kubernetes".to_owned()),
         outcome: Some(Outcome::Completed),
         analysis: Some("Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5], limit 512Mi [7]".to_owned()),
+        mark: None,
         error: None,
         began_at: Some(began_at),
         ended_at: Some(began_at + TimeDelta::milliseconds(6_100)),

@@ -8,6 +8,7 @@ use super::bounded::cut;
 use super::summary::Outcome;
 use super::template::Values;
 use crate::investigation::alert::Severity;
+use crate::investigation::execution::entry::Mark;
 
 /// The longest analysis, in characters. The link leads to all of it.
 const MAX_ANALYSIS: usize = 16_000;
@@ -31,6 +32,7 @@ pub fn message(notification: &Notification) -> Value {
         "severity": summary.severity.map(Severity::as_str),
         "chain": summary.chain,
         "outcome": summary.outcome.map(Outcome::as_str),
+        "mark": summary.mark.map(Mark::as_str),
         "cause": Some(values.cause).filter(|cause| !cause.is_empty()),
         "cited_events": values.cited_events,
         "analysis": summary.analysis.clone().map(|analysis| cut(analysis, MAX_ANALYSIS)),
@@ -59,6 +61,7 @@ mod tests {
             "id": notification().key.id(), "type": "session.ended",
             "session_id": "019a2b3c-0000-7000-8000-000000000001", "route": "on-call",
             "title": "KubePodOOMKilled checkout", "severity": "critical", "chain": "kubernetes", "outcome": "completed",
+            "mark": null,
             "cause": "the heap limit leaves no room [5]", "cited_events": 2,
             "analysis": "Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5], limit 512Mi [7]",
             "started_at": "2026-11-23T12:00:00.000Z", "ended_at": "2026-11-23T12:00:06.100Z", "duration_ms": 6_100,

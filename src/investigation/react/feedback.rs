@@ -95,6 +95,11 @@ fn missing(text: &str, found: &[&str]) -> Problem {
     }
 }
 
+/// The fault of an answer with a call in the markup of some model.
+pub(super) fn call_in_another_form() -> Problem {
+    Problem::new("a call in another form", "Your response looks like a call, but not in the form that is read here.")
+}
+
 fn without_sections(text: &str) -> Problem {
     let first = text.lines().next().unwrap_or_default();
     if text.is_empty() {
@@ -107,10 +112,7 @@ fn without_sections(text: &str) -> Problem {
         );
     }
     if ["{", "[{", "<tool", "<function", "```json"].iter().any(|start| text.starts_with(start)) {
-        return Problem::new(
-            "a call in another form",
-            "Your response looks like a call, but not in the form that is read here.",
-        );
+        return call_in_another_form();
     }
     Problem::new("none of the sections", "Your response has none of the sections that are needed.")
 }

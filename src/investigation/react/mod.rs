@@ -142,6 +142,12 @@ fn parse(text: &str, check: QuoteCheck<'_>) -> Reply {
     }
 }
 
+/// The same answer, whose final answer is not taken because a call in another form stands in it.
+pub fn call_in_answer(reply: Reply) -> Reply {
+    let Reply { thought, found, .. } = reply;
+    malformed(Reply { thought, found, ..Reply::default() }, feedback::call_in_another_form())
+}
+
 fn malformed(empty: Reply, problem: feedback::Problem) -> Reply {
     Reply { feedback: Some(feedback::malformed(&problem)), problem: Some(problem.summary), ..empty }
 }

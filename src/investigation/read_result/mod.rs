@@ -50,6 +50,11 @@ fn described(description: &str, timeline: &str) -> ToolSpec {
     ToolSpec { name, original_name: None, description, parameters_schema, read_only: true }
 }
 
+/// Whether a tool is one of tarsy's own: it shows nothing of the world.
+pub fn is_own(tool: &str) -> bool {
+    tool.split_once('.').is_some_and(|(server, _)| server == SERVER)
+}
+
 /// Whether an agent may call the tool.
 pub fn is_offered(plan: &AgentPlan) -> bool {
     plan.tools.iter().any(|tool| tool.name == TOOL)

@@ -39,7 +39,7 @@ fn run(simulation: &Simulation) -> (Vec<usize>, Outcome) {
 }
 
 fn completed(reason: StopReason) -> Outcome {
-    Outcome::Completed { analysis: "Final Answer: Cause: x".to_owned(), reason }
+    Outcome::Completed { analysis: "Final Answer: Cause: x".to_owned(), reason, mark: None }
 }
 
 #[test]
@@ -57,7 +57,10 @@ fn the_next_provider_takes_over_after_one_failure_or_two_by_the_error_code() {
         "blocked",
         "thought_signature",
     ];
-    for code in codes().chain(["a_new_code", ""]).filter(|code| !["empty", "context_window_exceeded"].contains(code)) {
+    for code in codes()
+        .chain(["a_new_code", ""])
+        .filter(|code| !["empty", "call_in_text", "context_window_exceeded"].contains(code))
+    {
         let expected = if at_once.contains(&code) { 1 } else { 2 };
         let outcome = completed(StopReason::FinalAnswer);
         assert_eq!(
@@ -109,7 +112,8 @@ fn after_the_last_provider_an_execution_ends_as_without_any_fallback() {
     let simulation = |strategy, turns| Simulation { fallbacks: 2, ..Simulation::new(strategy, 9, turns) };
     let failed = Outcome::Failed { error: "broke".to_owned(), reason: StopReason::Error };
     assert_eq!(run(&simulation(NATIVE, vec![refused(), refused(), refused()])), (vec![1, 2], failed));
-    let analyses = Outcome::Completed { analysis: "found before".to_owned(), reason: StopReason::SynthesisFailed };
+    let analyses =
+        Outcome::Completed { analysis: "found before".to_owned(), reason: StopReason::SynthesisFailed, mark: None };
     let synthesis = simulation(Strategy::Synthesis, vec![refused(), refused(), refused()]);
     assert_eq!(run(&synthesis), (vec![1, 2], analyses));
     let found = run(&simulation(NATIVE, vec![refused(), fails("internal"), refused(), looks()]));

@@ -24,7 +24,7 @@ fn calls(tools: &[&str]) -> Turn {
 }
 
 fn completed(analysis: &str, reason: StopReason) -> Outcome {
-    Outcome::Completed { analysis: analysis.to_owned(), reason }
+    Outcome::Completed { analysis: analysis.to_owned(), reason, mark: None }
 }
 
 fn broken(error: &str, reason: StopReason) -> Outcome {
@@ -67,7 +67,9 @@ fn a_model_gets_feedback_about_its_errors_and_goes_on() {
         (REACT, 9, vec![text(""), text(""), text("")], (found(), 4, 0)),
         (SYNTHESIS, 1, vec![Turn::fails()], (completed("Final Answer: Cause: x", StopReason::FinalAnswer), 2, 0)),
         (SYNTHESIS, 1, vec![text("")], (completed("Final Answer: Cause: x", StopReason::FinalAnswer), 2, 0)),
-        (SYNTHESIS, 1, vec![Turn::says(" ", "both", &[])], (completed("both", StopReason::FinalAnswer), 1, 0)),
+        (SYNTHESIS, 1, vec![Turn::says(" ", "both", &[])], {
+            (completed("Final Answer: Cause: x", StopReason::FinalAnswer), 2, 0)
+        }),
     ]);
 }
 

@@ -1,6 +1,8 @@
 //! Tests of whole executions, without ports.
 
 mod flows;
+mod cut_answers;
+mod answer_check;
 mod fallback;
 mod survival;
 mod quoting;

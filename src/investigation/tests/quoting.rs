@@ -61,7 +61,9 @@ fn an_alert_cannot_cause_a_call_that_may_change_something() {
     let mut state = state();
     for _ in 0..3 {
         let entries = says(&mut state, &format!("Thought: The alert says\n{RESTART}\nso I do it."));
-        let [Entry::Answer(answer), Entry::Feedback { content }] = entries.as_slice() else { panic!("{entries:?}") };
+        let [Entry::Answer(answer), Entry::Feedback { content, .. }] = entries.as_slice() else {
+            panic!("{entries:?}")
+        };
         assert!(answer.calls.is_empty() && content.contains("was not run"), "{content}");
         assert_eq!(
             answer.reading.as_ref().map(|reading| (reading.kind, reading.quotes)),

@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
-use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Role, StopReason, ToolResult};
+use crate::investigation::execution::entry::{
+    Answer, Entry, FailureSource, Finish, Outcome, Role, StopReason, ToolResult,
+};
 use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::native::{CodePart, Grounding, Source};
-use crate::investigation::plan::{Limits, Strategy};
+use crate::investigation::plan::{AnswerCheck, Limits, Strategy};
 use crate::investigation::testing::{Room, Simulation, Turn, Written, without_losses};
 use crate::investigation::timeline::{EventDraft, EventType};
 
@@ -39,13 +41,19 @@ fn says() -> impl proptest::strategy::Strategy<Value = Turn> {
         Just("Thought: and now"),
         Just("I do not know."),
         Just("Thought: enough\nFinal Answer: Cause: y"),
+        Just("\u{200b}"),
+        Just("<tool_call>{\"name\": \"k8s__get\", \"arguments\": {}}</tool_call>"),
+        Just("Cause: y\n<tool_call>\n<function=k8s__get>"),
     ];
+    let cut = prop::sample::select(Finish::ALL.to_vec());
+    let finish = prop_oneof![3 => Just(Finish::Stop), 1 => cut];
     let names = ["k8s.get", "k8s.silent", "k8s.restart", "k8s.patch_silent", "no.such"];
     let tools = prop::collection::vec(prop::sample::select(names.to_vec()), 0..4);
     let thinking = prop_oneof![Just(""), Just("hm")];
-    (text, thinking, tools, any::<bool>()).prop_map(|(text, thinking, tools, parts)| {
+    (text, thinking, tools, finish, any::<bool>()).prop_map(|(text, thinking, tools, finish, parts)| {
         let Turn::Says(answer) = Turn::says(text, thinking, &tools) else { unreachable!() };
-        Turn::Says(if parts { Box::new(with_native_parts(*answer)) } else { answer })
+        let answer = Answer { finish, ..*answer };
+        Turn::Says(Box::new(if parts { with_native_parts(answer) } else { answer }))
     })
 }
 
@@ -74,10 +82,12 @@ prop_compose! {
         turns in prop::collection::vec(turns(), 0..4),
         (fallbacks, context) in (0_u32..3, prop::option::of(Just("found before".to_owned()))),
         stop in prop::option::of((2_usize..20, prop::sample::select(vec![StopReason::Cancelled, StopReason::Deadline, StopReason::Budget]))),
-        (room, summarises) in (room(), any::<bool>()),
+        (room, summarises, is_checked) in (room(), any::<bool>(), any::<bool>()),
     ) -> Simulation {
         let limits = Limits { max_iterations, max_tokens, ..Limits::default() };
-        Simulation { strategy, limits, turns: turns.concat(), fallbacks, context, stop, room, summarises }
+        let answer_check = if is_checked { AnswerCheck::Once } else { AnswerCheck::Off };
+        let turns = turns.concat();
+        Simulation { strategy, limits, turns, fallbacks, context, stop, room, summarises, answer_check }
     }
 }
 
@@ -85,15 +95,15 @@ fn entries(written: &[Written]) -> Vec<Entry> {
     written.iter().flat_map(|written| written.entries.clone()).collect()
 }
 
-/// The maximum of model calls: one more after an empty answer, and another after a conclusion that was too long; for
-/// each provider.
+/// The maximum of model calls: one more after an empty answer, one after a cut one, and one after a conclusion that was
+/// too long; for each provider.
 fn max_calls(simulation: &Simulation) -> usize {
     let iterations = usize::try_from(simulation.limits.max_iterations).unwrap();
     let providers = usize::try_from(simulation.fallbacks).unwrap() + 1;
     match simulation.strategy {
-        Strategy::React | Strategy::NativeThinking => iterations + 3 * providers,
-        Strategy::Synthesis | Strategy::SynthesisNativeThinking => 3 * providers,
-        Strategy::SingleCall => 2 * providers,
+        Strategy::React | Strategy::NativeThinking => iterations + 4 * providers,
+        Strategy::Synthesis | Strategy::SynthesisNativeThinking => 4 * providers,
+        Strategy::SingleCall => 3 * providers,
     }
 }
 
@@ -150,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn every_investigation_ends_after_its_iterations_and_three_calls_more(simulation in simulation()) {
+    fn every_investigation_ends_after_its_iterations_and_four_calls_more(simulation in simulation()) {
         let written = simulation.run(Vec::new());
         let asked = written.iter().filter(|written| written.asked.is_some()).count();
         prop_assert!(asked <= max_calls(&simulation), "{} calls", asked);
@@ -164,13 +174,35 @@ proptest! {
         let kind = |kind: &str| events.iter().filter(|event| event.metadata["kind"] == kind).count();
         let failed = |source| journal.iter().filter(|entry| matches!(entry, Entry::Failed { source: of, .. } if *of == source)).count();
         prop_assert_eq!(kind("model"), failed(FailureSource::Model));
-        prop_assert_eq!(kind("empty"), failed(FailureSource::Answer));
-        prop_assert!(simulation.strategy != Strategy::React || events.iter().all(|event| event.event_type != EventType::LlmResponse));
+        let codes = ["empty", "call_in_text", "max_tokens", "malformed_tool_call", "context_window_exceeded", "blocked", "provider_error", "partial_stream_error"];
+        prop_assert_eq!(codes.into_iter().map(kind).sum::<usize>(), failed(FailureSource::Answer));
+        let counts = |event: &EventDraft| event.event_type != EventType::LlmResponse || event.metadata["asked_again"].is_array();
+        prop_assert!(simulation.strategy != Strategy::React || events.iter().all(|event| counts(event)));
         let (calls, results) = (call_ids(&events, &EventType::LlmToolCall), call_ids(&events, &EventType::ToolResult));
         let stopped = journal.iter().any(|entry| matches!(entry, Entry::Stopped { .. }));
         prop_assert!(if stopped { results.iter().all(|id| calls.contains(id)) } else { results == calls }, "{:?} {:?}", calls, results);
         let analyses = events.iter().filter(|event| event.event_type == EventType::FinalAnalysis).count();
         prop_assert!(analyses <= 1);
+    }
+
+    #[test]
+    fn no_investigation_is_completed_without_a_mark_unless_its_answer_ended_by_itself(simulation in simulation()) {
+        let journal = entries(&simulation.run(Vec::new()));
+        let Some(Entry::Ended { outcome: Outcome::Completed { analysis, mark: None, reason } }) = journal.last() else {
+            return Ok(());
+        };
+        prop_assert!(!analysis.contains("<tool_call>"), "{}", analysis);
+        let whole = |answer: &Answer| matches!(answer.finish, Finish::Stop | Finish::ToolCalls);
+        let stands = |answer: &Answer| whole(answer) && !analysis.is_empty() && answer.text.contains(analysis.as_str());
+        let is_found = journal.iter().filter_map(Entry::answer).any(stands);
+        prop_assert!(is_found || *reason == StopReason::SynthesisFailed, "{:?}", journal);
+    }
+
+    #[test]
+    fn no_call_of_an_answer_that_was_cut_is_sent(simulation in simulation()) {
+        let journal = entries(&simulation.run(Vec::new()));
+        let cut = |answer: &&Answer| !matches!(answer.finish, Finish::Stop | Finish::ToolCalls | Finish::Other);
+        prop_assert!(journal.iter().filter_map(Entry::answer).filter(cut).all(|answer| answer.calls.is_empty()));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::failure::reported;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
-use crate::investigation::execution::entry::{Answer, ProviderData, ToolCall, Usage};
+use crate::investigation::execution::entry::{Answer, Finish, ProviderData, ToolCall, Usage};
 use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
+use crate::investigation::reasoning::{Piece, PieceKind, Split, Splitter};
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{self, GenerateResponse};
@@ -20,7 +21,7 @@ pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<An
             break;
         }
     }
-    Ok(assembly.finish())
+    Ok(assembly.finish(&|_, _| {}))
 }
 
 /// The part of an answer that has arrived.
@@ -29,6 +30,8 @@ pub(super) struct Assembly {
     /// A first chunk of the answer has arrived. A notice about a retry is none: the provider has not answered.
     pub(super) has_begun: bool,
     size: Size,
+    /// The text, without the reasoning that a server has left in it.
+    text: Splitter,
     answer: Answer,
 }
 
@@ -42,7 +45,7 @@ impl Assembly {
         self.has_begun |= is_of_answer(&chunk);
         self.size.add(&chunk)?;
         match chunk.content {
-            Some(Content::Text(piece)) => append(&mut self.answer.text, piece.content, DeltaKind::Text, deltas),
+            Some(Content::Text(piece)) => show(self.text.push(&clean(piece.content)), deltas),
             Some(Content::Thinking(piece)) => {
                 append(&mut self.answer.thinking, piece.content, DeltaKind::Thinking, deltas);
             }
@@ -53,7 +56,7 @@ impl Assembly {
                 read_only: false,
             }),
             Some(Content::Usage(usage)) => self.answer.usage = tokens(usage),
-            Some(Content::Finish(finish)) => self.answer.finish = clean(finish.reason),
+            Some(Content::Finish(finish)) => self.answer.finish = Finish::parse(&finish.reason),
             Some(Content::ProviderData(data)) => self.answer.provider_data = Some(Box::new(provider_data(data))),
             Some(Content::Error(error)) => return Err(reported(clean_error(error))),
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
@@ -65,10 +68,23 @@ impl Assembly {
     }
 
     /// The whole answer. The reason to stop is inferred if the service did not send one.
-    pub(super) fn finish(mut self) -> Answer {
-        if self.answer.finish.is_empty() {
-            let reason = if self.answer.calls.is_empty() { "stop" } else { "tool_calls" };
-            reason.clone_into(&mut self.answer.finish);
+    ///
+    /// Where the tags of reasoning have no certain reading, the answer does not count as one that ended by itself.
+    pub(super) fn finish(mut self, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) -> Answer {
+        let (rest, Split { text, reasoning, is_unsure }) = self.text.finish();
+        show(rest, deltas);
+        self.answer.text = text;
+        if !reasoning.is_empty() {
+            let separator = if self.answer.thinking.is_empty() { "" } else { "\n" };
+            self.answer.thinking = format!("{}{separator}{reasoning}", self.answer.thinking);
+            // The provider's own form still has the reasoning as text.
+            self.answer.provider_data = self.answer.provider_data.filter(|_| !self.answer.calls.is_empty());
+        }
+        if is_unsure && self.answer.calls.is_empty() && self.answer.finish == Finish::Stop {
+            self.answer.finish = Finish::Other;
+        }
+        if self.answer.finish == Finish::Stop && !self.answer.calls.is_empty() {
+            self.answer.finish = Finish::ToolCalls;
         }
         self.answer
     }
@@ -77,6 +93,17 @@ impl Assembly {
 /// Whether a chunk is a part of the answer or its failure.
 pub(super) fn is_of_answer(chunk: &GenerateResponse) -> bool {
     !matches!(chunk.content, Some(Content::Retry(_)))
+}
+
+/// Emits the pieces of a text by their kind.
+fn show(pieces: Vec<Piece>, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
+    for Piece { kind, text } in pieces {
+        let kind = match kind {
+            PieceKind::Text => DeltaKind::Text,
+            PieceKind::Reasoning => DeltaKind::Thinking,
+        };
+        deltas(kind, &text);
+    }
 }
 
 fn append(whole: &mut String, piece: String, kind: DeltaKind, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) {
@@ -203,7 +230,7 @@ mod tests {
         assert_eq!(assembly.push(GenerateResponse { content: None, is_final: true }, &deltas), Ok(true));
         assert!(assembly.has_begun);
         assert_eq!(
-            assembly.finish(),
+            assembly.finish(&|_, _| {}),
             Answer {
                 text: "ab".into(),
                 thinking: "hmm".into(),
@@ -214,7 +241,7 @@ mod tests {
                     read_only: false
                 }],
                 usage: Usage { input_tokens: 9, cached_tokens: 4, output_tokens: 0, thinking_tokens: 3 },
-                finish: "tool_calls".into(),
+                finish: Finish::ToolCalls,
                 code_executions: vec![],
                 groundings: vec![],
                 reading: None,
@@ -272,7 +299,7 @@ mod tests {
             |code: &str, result: &str| CodePart { code: code.into(), result: result.into(), ..Default::default() };
         let expected = Answer {
             text: "ok".into(),
-            finish: "stop".into(),
+            finish: Finish::Stop,
             code_executions: vec![
                 part("print(1)", ""),
                 part("", "1"),

@@ -203,7 +203,7 @@ impl Model for Client {
             Err(_elapsed) => Err(failure::timed_out(limit)),
         };
         match outcome {
-            Ok(()) => Ok(assembly.finish()),
+            Ok(()) => Ok(assembly.finish(&deltas)),
             Err(ModelError::Failed { timeout: true, .. }) if !assembly.has_begun && !self.serving().await => {
                 Err(ModelError::Unavailable(format!("no answer within {limit:?} and not serving")))
             }

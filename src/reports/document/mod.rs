@@ -96,7 +96,11 @@ fn summary_line(line: &str) -> String {
 fn analysis(report: &AlertReport, session: &SessionReport) -> Vec<String> {
     let Some(analysis) = session.final_analysis.as_deref() else { return Vec::new() };
     let notes = footnotes(analysis, Some(&session.citations));
-    let mut lines = quote(&notes.text);
+    let mut lines: Vec<String> = session.mark.map(|mark| format!("**{}**", mark.sentence())).into_iter().collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(quote(&notes.text));
     let sources: Vec<String> = notes.sources().map(|(mark, page)| source(&mark, page)).collect();
     if !sources.is_empty() {
         lines.extend([String::new(), "Sources:".to_owned(), String::new()]);

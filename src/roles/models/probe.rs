@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{ModelReport, Problem, State, advice};
 use crate::engine::ports::{Message, Model as _, ModelError, ModelRequest, ProviderFailure};
-use crate::investigation::execution::entry::{Answer as ModelAnswer, Role, Usage};
+use crate::investigation::execution::entry::{Answer as ModelAnswer, Finish, Role, Usage};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{ProviderPlan, Thinking, ThinkingLevel};
 use crate::llm::client::{CheckError, Client};
@@ -48,7 +48,7 @@ pub(super) async fn probe(report: ModelReport, plan: ProviderPlan, client: &Clie
         }
         // The model works; only the limit of the probe was too low for its thinking.
         Err(ModelError::Failed { code, .. }) if code == MAX_TOKENS => {
-            let answer = ModelAnswer { finish: code, ..ModelAnswer::default() };
+            let answer = ModelAnswer { finish: Finish::MaxTokens, ..ModelAnswer::default() };
             let answer = measured(answer, first.get().copied(), began.elapsed());
             ModelReport { state: State::Ready, problem: None, answer: Some(answer), ..report }
         }
@@ -96,7 +96,7 @@ fn measured(answer: ModelAnswer, first: Option<Duration>, took: Duration) -> Ans
         input_tokens,
         output_tokens,
         thinking_tokens,
-        finish: answer.finish,
+        finish: answer.finish.as_str().to_owned(),
         text: answer.text,
     }
 }

@@ -78,6 +78,7 @@ fn lines(connection: &mut PgConnection, filter: &SessionFilter) -> QueryResult<V
             alert_sessions::finished_at,
             alert_sessions::status,
             alert_sessions::stop_reason,
+            alert_sessions::mark,
             alerts::severity.nullable(),
             alerts::title.nullable(),
             alerts::alert_type.nullable(),

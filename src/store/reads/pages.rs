@@ -129,6 +129,7 @@ fn entries(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec
                 alert_sessions::finished_at,
                 alert_sessions::status,
                 alert_sessions::stop_reason,
+                alert_sessions::mark,
                 alerts::severity.nullable(),
                 alerts::title.nullable(),
                 alerts::alert_type.nullable(),

@@ -89,7 +89,7 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        AlertUpdated, Answer, FailureSource, Outcome, ParsedReply, ProviderData, SentCall, StopReason, Summary,
+        AlertUpdated, Answer, FailureSource, Finish, Outcome, ParsedReply, ProviderData, SentCall, StopReason, Summary,
         ToolCall, ToolResult, Usage,
     };
     use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
@@ -106,7 +106,7 @@ mod tests {
                 read_only: true,
             }],
             usage: Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, thinking_tokens: u64::MAX },
-            finish: "tool_calls".into(),
+            finish: Finish::ToolCalls,
             code_executions: vec![CodePart { code: "1+1".into(), result: "2".into(), ..CodePart::default() }],
             groundings: vec![Grounding {
                 queries: vec!["q".into()],
@@ -156,7 +156,7 @@ mod tests {
                 is_error: true,
                 whole_bytes: 0,
             }),
-            Entry::Feedback { content: "again".into() },
+            Entry::Feedback { content: "again".into(), about: None },
             Entry::AlertUpdated(AlertUpdated { content: "n2".into(), upto: 3, firing: 1, ..AlertUpdated::default() }),
             Entry::Failed {
                 error: "slow".into(),
@@ -176,7 +176,9 @@ mod tests {
             Entry::Summarised(Summary { call_id: "c1".into(), content: "3 pods".into(), ..Summary::default() }),
             Entry::Summarised(Summary { call_id: "c1".into(), error: "slow".into(), ..Summary::default() }),
             Entry::Stopped { reason: StopReason::Deadline },
-            Entry::Ended { outcome: Outcome::Completed { analysis: "disk".into(), reason: StopReason::FinalAnswer } },
+            Entry::Ended {
+                outcome: Outcome::Completed { analysis: "disk".into(), reason: StopReason::FinalAnswer, mark: None },
+            },
             Entry::Ended { outcome: Outcome::Cancelled },
         ]
     }

@@ -6,7 +6,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::StopReason;
+use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::reports::DispositionKind;
 
@@ -56,6 +56,7 @@ pub(crate) use {from_sql, sql_word};
 
 sql_word!(DeadReason);
 sql_word!(DispositionKind);
+from_sql!(diesel::sql_types::Text => Mark, |word: String| Ok::<_, std::convert::Infallible>(Mark::parse(&word)));
 sql_word!(RunStatus);
 sql_word!(Severity);
 sql_word!(StopReason);

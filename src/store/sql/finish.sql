@@ -6,14 +6,14 @@ WITH open AS (
 ), fence AS (
   UPDATE alert_sessions s
   SET status = $2, stop_reason = $3, final_analysis = $4, executive_summary = $5, error = $6, dead_letter = $7,
-      covered_updates = $8, step = coalesce($9::integer, s.step),
-      event_seq = s.event_seq + cardinality($10::text[]), lease_owner = NULL,
+      covered_updates = $8, mark = $9, step = coalesce($10::integer, s.step),
+      event_seq = s.event_seq + cardinality($11::text[]), lease_owner = NULL,
       lease_expires_at = clock_timestamp(), finished_at = clock_timestamp()
-  WHERE s.session_id = $1 AND s.lease_epoch = $11 AND s.lease_token = $12 AND s.status = 'running'
-    AND s.step = coalesce($9 - 1, s.step)
+  WHERE s.session_id = $1 AND s.lease_epoch = $12 AND s.lease_token = $13 AND s.status = 'running'
+    AND s.step = coalesce($10 - 1, s.step)
     -- Executions are locked before the session, as in every statement.
     AND (SELECT count(*) FROM open) >= 0
-  RETURNING s.event_seq - cardinality($10::text[]) AS last_seq,
+  RETURNING s.event_seq - cardinality($11::text[]) AS last_seq,
             -- What alerts reported after the last model call is not covered by the analysis.
             CASE WHEN s.status = 'completed' THEN greatest(s.updates - $8, 0) ELSE 0 END AS late,
             -- The plan cancels the session when its alert is resolved; no person has to ask for it.
@@ -22,28 +22,28 @@ WITH open AS (
               AND EXISTS (SELECT FROM alert_updates a
                           WHERE a.session_id = $1 AND a.update_no = s.updates AND a.status = 'resolved') AS is_over
 ), ended_executions AS (
-  UPDATE agent_executions e SET status = $13, error = coalesce(e.error, $6), finished_at = $14::timestamptz
+  UPDATE agent_executions e SET status = $14, error = coalesce(e.error, $6), finished_at = $15::timestamptz
   FROM fence, open o WHERE e.session_id = $1 AND e.execution_id = o.execution_id
 ), ended_stages AS (
   -- The caller says how the last stage has ended. Any other one that runs ends like the session.
-  UPDATE stages t SET status = CASE WHEN t.stage_no = $15::integer THEN $16 ELSE $13 END,
-                      error = coalesce(t.error, CASE WHEN t.stage_no = $15 THEN $17 ELSE $6 END), finished_at = $14
+  UPDATE stages t SET status = CASE WHEN t.stage_no = $16::integer THEN $17 ELSE $14 END,
+                      error = coalesce(t.error, CASE WHEN t.stage_no = $16 THEN $18 ELSE $6 END), finished_at = $15
   FROM fence WHERE t.session_id = $1 AND t.status = 'running'
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, stage_no, event_type, status, content, metadata)
-  SELECT $1, $14, f.last_seq + u.n, $11, u.stage_no, u.event_type, u.status,
-         u.content || CASE WHEN f.is_over AND u.n = cardinality($10) THEN ': its alert is resolved'
-                           WHEN f.late = 0 OR u.n < cardinality($10) THEN ''
+  SELECT $1, $15, f.last_seq + u.n, $12, u.stage_no, u.event_type, u.status,
+         u.content || CASE WHEN f.is_over AND u.n = cardinality($11) THEN ': its alert is resolved'
+                           WHEN f.late = 0 OR u.n < cardinality($11) THEN ''
                            WHEN f.late = 1 THEN '; 1 change of the alert came too late for it'
                            ELSE format('; %s changes of the alert came too late for it', f.late) END,
-         CASE WHEN f.is_over AND u.n = cardinality($10)
+         CASE WHEN f.is_over AND u.n = cardinality($11)
                 THEN u.metadata || jsonb_build_object('cancel_reason', 'alert_resolved')
-              WHEN f.late = 0 OR u.n < cardinality($10) THEN u.metadata
+              WHEN f.late = 0 OR u.n < cardinality($11) THEN u.metadata
               ELSE u.metadata || jsonb_build_object('late_updates', f.late) END
-  FROM fence f, unnest($10, $18::integer[], $19::text[], $20::text[], $21::jsonb[])
+  FROM fence f, unnest($11, $19::integer[], $20::text[], $21::text[], $22::jsonb[])
        WITH ORDINALITY AS u(event_type, stage_no, status, content, metadata, n)
 )
 -- Null if the last event has more than the caller gave.
 SELECT CASE WHEN late = 0 AND NOT is_over THEN last_seq + 1 END AS first_session_seq,
-       (SELECT t.name FROM stages t WHERE t.session_id = $1 AND t.stage_no = $15) AS ended_stage
+       (SELECT t.name FROM stages t WHERE t.session_id = $1 AND t.stage_no = $16) AS ended_stage
 FROM fence

@@ -27,7 +27,7 @@ SELECT t.session_id, t.moment, t.attempts, t.in_doubt,
        -- An update of the alert may have made it worse; an alert that nothing has read has the priority of its queue.
        coalesce((SELECT u.severity FROM alert_updates u WHERE u.session_id = t.session_id AND u.update_no = s.updates),
                 a.severity, split_part(a.subject, '.', 3)) AS severity,
-       s.chain, s.status, coalesce(s.dead_letter, a.dead_reason) IS NOT NULL AS dead_letter, s.final_analysis,
+       s.chain, s.status, coalesce(s.dead_letter, a.dead_reason) IS NOT NULL AS dead_letter, s.final_analysis, s.mark,
        coalesce(s.error, a.dead_detail) AS error, coalesce(s.created_at, a.received_at) AS began_at,
        coalesce(s.finished_at, CASE WHEN s.session_id IS NULL THEN t.created_at END) AS ended_at
 FROM taken t JOIN alerts a ON a.alert_id = t.session_id LEFT JOIN alert_sessions s ON s.session_id = t.session_id

@@ -7,6 +7,7 @@ use diesel::sql_types::{Array, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid
 use serde_json::json;
 
 use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StageEnded};
+use crate::investigation::execution::entry::Mark;
 use crate::investigation::timeline::{EventDraft, EventType, TimelineEvent};
 
 use crate::store::fence::{Fence, Progress, verdict};
@@ -24,6 +25,7 @@ pub(crate) struct Finish {
     error: Option<String>,
     dead_letter: Option<&'static str>,
     covered_updates: i32,
+    mark: Option<&'static str>,
     epoch: i32,
     open_status: &'static str,
     at: DateTime<Utc>,
@@ -50,6 +52,7 @@ statement!(Finish, "finish.sql", (Nullable<Integer>, Nullable<Text>), [
     Nullable<Text>: error,
     Nullable<Text>: dead_letter,
     Integer: covered_updates,
+    Nullable<Text>: mark,
     Nullable<Integer>: ended.step,
     Array<Text>: events.event_type,
     Integer: epoch,
@@ -84,6 +87,7 @@ impl Finish {
             error: end.error.map(nul::replace),
             dead_letter: end.dead_letter.map(DeadReason::as_str),
             covered_updates: number::int(end.covered_updates),
+            mark: end.mark.map(Mark::as_str),
             epoch: number::int(lease.epoch),
             open_status: open_status(end.status).as_str(),
             at: end.at,

@@ -6,6 +6,7 @@ use diesel::sql_types::{Array, BigInt, Bool, Double, Integer, Nullable, Text, Ti
 use uuid::Uuid;
 
 use crate::engine::ports::{Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError};
+use crate::investigation::execution::entry::Mark;
 use crate::investigation::ids::SessionId;
 use crate::investigation::notification::route::Planned;
 use crate::investigation::notification::summary::{Outcome, Summary};
@@ -52,6 +53,7 @@ statement!(
         Bool,
         Nullable<Text>,
         Nullable<Text>,
+        Nullable<Text>,
         Nullable<Timestamptz>,
         Nullable<Timestamptz>,
     ),
@@ -72,6 +74,7 @@ pub(crate) struct DueRow {
     status: Option<RunStatus>,
     is_dead_letter: bool,
     analysis: Option<String>,
+    mark: Option<Mark>,
     error: Option<String>,
     began_at: Option<DateTime<Utc>>,
     ended_at: Option<DateTime<Utc>>,
@@ -106,6 +109,7 @@ impl ClaimNotifications {
                 chain: row.chain,
                 outcome,
                 analysis: row.analysis.filter(|_| is_end),
+                mark: row.mark.filter(|_| is_end),
                 error: row.error.filter(|_| is_end),
                 began_at: row.began_at,
                 ended_at: row.ended_at.filter(|_| is_end),

@@ -272,6 +272,7 @@ fn end_session(
     let End { event, status } = *end;
     let completed = status == RunStatus::Completed;
     let reason = event.metadata.get("stop_reason").and_then(Value::as_str);
+    let mark = event.metadata.get("mark").and_then(Value::as_str);
     let analysis = events.iter().rev().find(|event| event.event_type == EventType::FinalAnalysis);
     let analysis = analysis.map(|event| event.content.clone()).filter(|_| completed);
     let error = (!completed).then(|| event.content.clone());
@@ -298,6 +299,7 @@ fn end_session(
             s::executive_summary.eq(analysis.as_deref().and_then(executive_summary)),
             s::final_analysis.eq(analysis),
             s::error.eq(error),
+            s::mark.eq(mark),
             s::dead_letter.eq(dead),
             s::lease_owner.eq(None::<Uuid>),
             s::finished_at.eq(event.created_at),

@@ -28,6 +28,7 @@ const FALLBACK_CODES: &[&str] = &[
     "blocked",
     "thought_signature",
     "empty",
+    "call_in_text",
     "provider_error",
     "internal",
     "partial_stream_error",
@@ -88,6 +89,21 @@ const DB_OPERATIONS: &[&str] = &[
     "notify_claim",
     "notify_record",
     "notify_backlog",
+];
+
+/// Why an answer is asked for again.
+const ASKED_AGAIN: &[&str] = &[
+    "max_tokens",
+    "safety",
+    "recitation",
+    "malformed_tool_call",
+    "context_window",
+    "paused",
+    "error",
+    "other",
+    "call_in_text",
+    "not_looked",
+    "no_cause",
 ];
 
 /// Exported by `tarsy worker`.
@@ -222,6 +238,12 @@ pub(super) const WORKER: &[Metric] = &[
         .by("outcome", &["done", "failed", "lost"]),
     counter("tarsy_tool_argument_checks_total", "tool calls whose arguments were compared with the schema of the tool")
         .by("outcome", &["fit", "unfit", "unchecked"]),
+    counter(
+        "tarsy_answers_asked_again_total",
+        "answers of a model that did not count, or not yet, and were asked for again",
+    )
+    .by("reason", ASKED_AGAIN),
+    counter("tarsy_incomplete_analyses_total", "analyses with a mark: the last answers of the model were cut off"),
     counter("tarsy_tool_result_summaries_total", "long tool results that a model was asked to summarise")
         .by("outcome", &["done", "failed"]),
     gauge("tarsy_mcp_session_connections", "connections to MCP servers that belong to one session (scope: session)"),

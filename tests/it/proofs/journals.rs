@@ -39,7 +39,7 @@ fn a_journal_of_version_1_leads_to_the_same_state() {
     let (plan, entries) = journal(V1);
     let entries = entries.into_iter().map(|entry| serde_json::from_value::<Entry>(entry).unwrap());
     let state = State::replay(Arc::new(plan), None, entries);
-    let outcome = Outcome::Completed { analysis: "Cause: heap".to_owned(), reason: StopReason::Budget };
+    let outcome = Outcome::Completed { analysis: "Cause: heap".to_owned(), reason: StopReason::Budget, mark: None };
     assert_eq!(decide(&state), Decision::Done(outcome));
     assert_eq!((state.iteration(), state.provider(), state.tool_calls(), state.open_calls()), (3, 1, 2, &[][..]));
     let usage = Usage { input_tokens: 300, cached_tokens: 40, output_tokens: 50, thinking_tokens: 5 };
@@ -65,7 +65,8 @@ fn a_journal_of_version_2_leads_to_the_same_state() {
     let entries: Vec<Entry> = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap()).collect();
     let plan = Arc::new(plan);
     let state = State::replay(Arc::clone(&plan), None, entries.clone());
-    let outcome = Outcome::Completed { analysis: "Cause: logs".to_owned(), reason: StopReason::FinalAnswer };
+    let outcome =
+        Outcome::Completed { analysis: "Cause: logs".to_owned(), reason: StopReason::FinalAnswer, mark: None };
     assert_eq!(decide(&state), Decision::Done(outcome));
     assert_eq!((state.iteration(), state.tool_calls(), state.open_calls()), (5, 2, &[][..]));
     let shown: Vec<_> = state.messages().iter().map(|m| (m.role, m.content.clone())).collect();
@@ -115,7 +116,8 @@ fn recorded(file: &str) -> (Arc<AgentPlan>, Vec<RecordedEntry>) {
 fn a_journal_of_version_3_leads_to_the_same_state() {
     let (plan, entries) = recorded(V3);
     let state = State::replay(plan, None, entries);
-    let outcome = Outcome::Completed { analysis: "Cause: logs [9]".to_owned(), reason: StopReason::ContextWindow };
+    let outcome =
+        Outcome::Completed { analysis: "Cause: logs [9]".to_owned(), reason: StopReason::ContextWindow, mark: None };
     assert_eq!(decide(&state), Decision::Done(outcome));
     assert_eq!((state.iteration(), state.iterations_used(), state.tool_calls()), (6, 5, 2));
     assert_eq!((state.model_failures(), state.empty_answers(), state.window().elided()), (0, 0, 9));
@@ -162,7 +164,11 @@ fn a_journal_of_version_3_continues_wherever_it_was_cut() {
 fn a_journal_of_version_4_leads_to_the_same_state() {
     let (plan, entries) = recorded(V4);
     let state = State::replay(Arc::clone(&plan), None, entries.clone());
-    let outcome = Outcome::Completed { analysis: "Cause: logs [7] [42?]".to_owned(), reason: StopReason::FinalAnswer };
+    let outcome = Outcome::Completed {
+        analysis: "Cause: logs [7] [42?]".to_owned(),
+        reason: StopReason::FinalAnswer,
+        mark: None,
+    };
     assert_eq!(decide(&state), Decision::Done(outcome));
     assert_eq!((state.iteration(), state.tool_calls(), state.open_calls()), (3, 1, &[][..]));
     let shown = state.messages().remove(5);
@@ -179,7 +185,8 @@ fn a_journal_of_version_4_leads_to_the_same_state() {
 fn a_journal_of_version_5_leads_to_the_same_state() {
     let (plan, entries) = recorded(V5);
     let state = State::replay(Arc::clone(&plan), None, entries.clone());
-    let outcome = Outcome::Completed { analysis: "Cause: logs [5]".to_owned(), reason: StopReason::FinalAnswer };
+    let outcome =
+        Outcome::Completed { analysis: "Cause: logs [5]".to_owned(), reason: StopReason::FinalAnswer, mark: None };
     assert_eq!(decide(&state), Decision::Done(outcome));
     let usage = Usage { input_tokens: 220 + 13_000, cached_tokens: 0, output_tokens: 20 + 80, thinking_tokens: 0 };
     assert_eq!((state.iteration(), state.tool_calls(), state.usage()), (2, 2, usage));
@@ -221,7 +228,8 @@ fn a_journal_of_version_6_leads_to_the_same_state() {
     };
     let first = "1 more alert fires; the severity is now critical\n- fires: NodeDown n2";
     assert_eq!(shown, [message(first), message("the alert is resolved")]);
-    let outcome = Outcome::Completed { analysis: "Cause: a switch".to_owned(), reason: StopReason::FinalAnswer };
+    let outcome =
+        Outcome::Completed { analysis: "Cause: a switch".to_owned(), reason: StopReason::FinalAnswer, mark: None };
     assert_eq!(decide(&after(7)), Decision::Done(outcome));
 }
 
@@ -231,7 +239,8 @@ fn a_journal_with_a_resolved_alert_ends_with_its_conclusion_from_any_entry_on() 
     let entries: Vec<Entry> = entries.into_iter().map(|entry| serde_json::from_value(entry).unwrap()).collect();
     let plan = Arc::new(plan);
     let state = State::replay(Arc::clone(&plan), None, entries.clone());
-    let outcome = Outcome::Completed { analysis: "Cause: a switch".to_owned(), reason: StopReason::AlertResolved };
+    let outcome =
+        Outcome::Completed { analysis: "Cause: a switch".to_owned(), reason: StopReason::AlertResolved, mark: None };
     assert_eq!(decide(&state), Decision::Done(outcome));
     let stopped = State::replay(plan, None, entries.iter().take(5).cloned());
     assert_eq!(decide(&stopped), Decision::Append(entries[5..7].to_vec()));

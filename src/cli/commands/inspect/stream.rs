@@ -16,7 +16,7 @@ use crate::investigation::execution::decide::{Decision, decide};
 use crate::investigation::execution::entry::{Answer, Entry};
 use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
-use crate::investigation::plan::{AgentPlan, Limits, ResultForm, Strategy};
+use crate::investigation::plan::{AgentPlan, AnswerCheck, Limits, ResultForm, Strategy};
 use crate::investigation::react::{self, ReplyKind};
 use crate::investigation::timeline::projection::{Measured, project};
 use crate::investigation::timeline::{EventDraft, EventType};
@@ -106,5 +106,6 @@ fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
         citable: None,
         omitted_tools: 0,
         summaries: None,
+        answer_check: AnswerCheck::Off,
     }
 }

@@ -56,6 +56,7 @@ fn sample(config: &Config) -> Summary {
         chain: Some(config.defaults.chain.clone()),
         outcome: Some(Outcome::Completed),
         analysis: Some("Cause: tarsy notify test was run [1]\nEvidence: this message [1]".to_owned()),
+        mark: None,
         error: None,
         began_at: Some(ended_at - TimeDelta::seconds(7)),
         ended_at: Some(ended_at),

@@ -53,12 +53,17 @@ fn title(session: &SessionLine, charset: Charset) -> String {
     }
 }
 
+/// The status, or the mark of a completed session that has one.
+fn state(session: &SessionLine) -> String {
+    session.mark.map_or_else(|| status_word(session.status.as_str()), |mark| status_word(mark.as_str()))
+}
+
 fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
     let took = Duration::from_millis(millis(session.created_at, session.finished_at.unwrap_or(now)));
     [
         Cell::new(&session.session_id.short(), style),
         Cell::new(&short_moment(session.created_at), style),
-        Cell::new(&status_word(session.status.as_str()), style).painted(status_paint(session.status)),
+        Cell::new(&state(session), style).painted(status_paint(session.status)),
         Cell::new(session.severity.map_or("-", Severity::as_str), style),
         Cell::new(&title(session, style.charset), style),
         Cell::new(&format::span(took), style),

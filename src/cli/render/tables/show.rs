@@ -228,6 +228,10 @@ fn outcome(report: &AlertReport, session: &SessionReport, style: &Style) -> Vec<
         (None, None, Some(error)) => return no_analysis(error, style),
         (None, None, None) => return Vec::new(),
     };
+    let text = match session.mark {
+        Some(mark) => format!("{}\n\n{text}", mark.sentence()),
+        None => text,
+    };
     let lines = prose::lines(&Footnotes::none(&text), style.width.saturating_sub(2), style);
     std::iter::once(String::new()).chain(lines.into_iter().map(|line| format!("  {line}").trim_end().into())).collect()
 }

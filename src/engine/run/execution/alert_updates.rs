@@ -41,7 +41,8 @@ impl<W: World> Execution<W> {
         }
         if self.state.concluding().is_some() {
             // The request to conclude has to be the last message.
-            entries.push(Entry::Feedback { content: self.state.plan().conclusion_prompt.clone() });
+            let content = self.state.plan().conclusion_prompt.clone();
+            entries.push(Entry::Feedback { content, about: None });
         }
         self.append(entries).await?;
         Ok(true)

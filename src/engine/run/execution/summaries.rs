@@ -98,7 +98,7 @@ impl<W: World> Execution<W> {
     ) -> Result<Made, Interrupted> {
         let (error, failure) = match answer {
             Ok(answer) => {
-                let summary = made(long, &answer.text, answer.usage);
+                let summary = made(long, &answer);
                 let error = Some(summary.error.clone()).filter(|error| !error.is_empty());
                 let call = ModelCallRecord { answer: Some(answer), error, ..call };
                 return Ok(Made { summary, call: Some(call) });

@@ -79,7 +79,11 @@ fn a_shortened_conversation_is_logged_with_its_ids() {
     let state = State::replay(plan, None, Vec::<Entry>::new());
     let ids = Ids { session_id: scene.session, execution_id: ExecutionId::derive(scene.session, 1, 1) };
     let (written, _guard) = Written::begin();
-    instruments::facts(ids, &state, &[Entry::Elided { up_to: 7 }, Entry::Feedback { content: String::new() }]);
+    instruments::facts(
+        ids,
+        &state,
+        &[Entry::Elided { up_to: 7 }, Entry::Feedback { content: String::new(), about: None }],
+    );
     let [line] = &written.lines("conversation shortened")[..] else { panic!("not one line") };
     assert_all(line, &["INFO", SESSION, &format!("execution_id={}", ids.execution_id), "up_to=7"]);
 }

@@ -148,7 +148,7 @@ async fn a_forced_conclusion_has_no_tools_and_no_native_tools() {
 async fn a_failed_react_call_is_an_observation_to_the_model() {
     let scene = run(Strategy::React, 9, vec![Turn::Fails, Turn::Says("Final Answer: Cause: y", vec![])]).await;
     let content = "Observation: Error from previous attempt: provider broke. Please try again.".to_owned();
-    assert!(scene.journal().contains(&Entry::Feedback { content }));
+    assert!(scene.journal().contains(&Entry::Feedback { content, about: None }));
 }
 
 #[tokio::test]

@@ -23,6 +23,6 @@ impl State {
     pub(super) fn switch(&mut self, provider: usize) {
         (self.provider, self.provider_is_new) = (provider, true);
         (self.failures, self.timeouts) = (Failures::default(), Timeouts::default());
-        self.empty_answers = 0;
+        (self.empty_answers, self.cut_answers) = (0, 0);
     }
 }

@@ -6,10 +6,12 @@
 
 pub mod request;
 
+use super::answers::verdict::{Ended, Verdict, verdict};
 use super::cut::{ReadBack, bytes_of};
-use super::entry::{Entry, Summary, ToolResult, Usage};
+use super::decide::Purpose;
+use super::entry::{Answer, Entry, Summary, ToolResult};
 use super::results::{plain, with_text};
-use crate::investigation::plan::AgentPlan;
+use crate::investigation::plan::{AgentPlan, Strategy};
 use crate::investigation::read_result;
 
 /// Summaries that are made at the same time and committed together.
@@ -41,8 +43,13 @@ pub(super) fn long_result(plan: &AgentPlan, entry: &Entry, event: Option<u32>) -
 }
 
 /// The summary from the model's answer.
-pub fn made(long: &LongResult, answer: &str, usage: Usage) -> Summary {
-    let (text, limit) = (answer.trim(), bytes_of(long.max_tokens));
+pub fn made(long: &LongResult, answer: &Answer) -> Summary {
+    let (text, limit, usage) = (answer.text.trim(), bytes_of(long.max_tokens), answer.usage);
+    let ended = Ended { finish: answer.finish, has_calls: false, has_text_call: false, before: 0 };
+    if verdict(ended, Strategy::SingleCall, Purpose::Summary) != Verdict::Take {
+        let error = format!("the summary does not count: {}", answer.finish.in_words());
+        return Summary { usage, ..missing(long, error) };
+    }
     let kept = text.get(..text.floor_char_boundary(limit)).unwrap_or_default();
     let content = if kept.len() < text.len() { format!("{kept}\n[the summary is cut here]") } else { kept.to_owned() };
     let error = if content.is_empty() { "the model gave an empty summary".to_owned() } else { String::new() };

@@ -1,6 +1,7 @@
 //! Tests of the choice of long results, of the request for a summary, and of the entry with a summary.
 
 use super::*;
+use crate::investigation::execution::entry::Usage;
 use crate::investigation::execution::entry::{Answer, ToolCall};
 use crate::investigation::plan::{Limits, ProviderPlan, Strategy, SummaryPlan};
 use crate::investigation::testing::{agent_plan, read_only_tool};
@@ -62,9 +63,10 @@ fn nothing_in_a_request_leaves_its_fence() {
 #[test]
 fn a_summary_is_bounded_and_an_empty_one_is_none() {
     let usage = Usage { output_tokens: 3, ..Usage::default() };
-    let summary = made(&long("k8s.logs"), &format!(" {} ", "é".repeat(400)), usage);
+    let says = |text| Answer { text, usage, ..Answer::default() };
+    let summary = made(&long("k8s.logs"), &says(format!(" {} ", "é".repeat(400))));
     assert!(summary.content.len() <= bytes_of(100) + 30 && summary.content.ends_with("\n[the summary is cut here]"));
-    let empty = made(&long("k8s.logs"), " \n", usage);
+    let empty = made(&long("k8s.logs"), &says(" \n".to_owned()));
     assert_eq!((empty.content.as_str(), empty.error.is_empty(), empty.usage), ("", false, usage));
 }
 

@@ -206,7 +206,7 @@ fn a_second_refusal_forces_the_conclusion() {
     write(&mut state, entries);
     let conclusion = vec![
         Entry::Concluding { reason: StopReason::ContextWindow },
-        Entry::Feedback { content: "conclude".to_owned() },
+        Entry::Feedback { content: "conclude".to_owned(), about: None },
     ];
     assert_eq!(decide(&state), Decision::Append(conclusion.clone()));
     write(&mut state, conclusion);

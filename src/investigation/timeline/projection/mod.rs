@@ -15,13 +15,15 @@ use serde_json::{Value, json};
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::execution::cited_events;
 use crate::investigation::execution::entry::{
-    AlertUpdated, Answer, Entry, FailureSource, Outcome, ParsedReply, StopReason, Summary, ToolCall, ToolResult,
+    About, AlertUpdated, Answer, Entry, FailureSource, Fault, Mark, Outcome, ParsedReply, StopReason, Summary,
+    ToolCall, ToolResult,
 };
 use crate::investigation::execution::recovery::identity;
 use crate::investigation::execution::results;
 use crate::investigation::execution::state::State;
 use crate::investigation::react::ReplyKind;
 use crate::investigation::timeline::{EventDraft, EventType};
+use crate::investigation::visible::is_blank;
 
 /// Measurements of a checkpoint's calls; they are a part of events, never of decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,15 +60,15 @@ pub fn project(state: &State, entries: &[Entry], measured: &Measured) -> Vec<Eve
         Entry::Observation(shown) => {
             result(state, shown, results::plain(&shown.tool, &shown.content), Around { entries, next }, measured)
         }
-        Entry::Answer(answer) => answered(state, answer, analysis, measured),
+        Entry::Answer(answer) => answered(state, answer, End { analysis, entries }, measured),
         Entry::Failed { error, timeout, source, code } => {
-            let event = |kind| {
+            let event = |kind: &str| {
                 let event = EventDraft::new(EventType::Error, error, json!({"kind": kind, "timeout": timeout}));
                 let is_call = *source == FailureSource::Model;
                 let code = (is_call && !code.is_empty()).then_some(code.as_str());
                 event.with("code", code).with("retryable", measured.retryable.filter(|_| is_call)).failed()
             };
-            error_kind(*source).map(event).into_iter().collect()
+            error_kind(*source, code).map(event).into_iter().collect()
         }
         Entry::Switched { provider } => vec![switched(state, *provider, entries)],
         Entry::AlertUpdated(updated) => vec![alert_updated(updated)],
@@ -122,10 +124,11 @@ fn summarised(state: &State, summary: &Summary, measured: &Measured) -> EventDra
 }
 
 /// The kind of the error event. A tool's failure has none: its result event covers it.
-fn error_kind(source: FailureSource) -> Option<&'static str> {
+fn error_kind(source: FailureSource, code: &str) -> Option<&str> {
     match source {
         FailureSource::Model => Some("model"),
-        FailureSource::Answer => Some("empty"),
+        // `empty`, or the reason why the answer does not count.
+        FailureSource::Answer => Some(code),
         FailureSource::Tool => None,
     }
 }
@@ -137,9 +140,10 @@ fn ended(state: &State, outcome: &Outcome, entries: &[Entry]) -> Vec<EventDraft>
         |entry: &Entry| matches!(entry, Entry::Failed { source: FailureSource::Model | FailureSource::Answer, .. });
     let is_covered = state.model_failure().is_some() || entries.iter().any(is_failure);
     match outcome {
-        Outcome::Completed { analysis, reason } if !answers => {
+        Outcome::Completed { analysis, reason, mark } if !answers => {
             let metadata = json!({"fallback": true, "stop_reason": reason.as_str()});
-            vec![EventDraft::new(EventType::FinalAnalysis, analysis, metadata)]
+            let event = EventDraft::new(EventType::FinalAnalysis, analysis, metadata);
+            vec![event.with("mark", mark.map(Mark::as_str))]
         }
         Outcome::Failed { error, reason } if !is_covered => {
             let metadata = json!({"kind": reason.as_str(), "timeout": false});
@@ -190,7 +194,30 @@ fn result(
     vec![event.with("no_answer", Some(true)).with("timeout", Some(*timeout))]
 }
 
-fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &Measured) -> Vec<EventDraft> {
+/// What follows an answer in its checkpoint.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    /// The final analysis, if the answer ends the execution.
+    analysis: Option<&'a str>,
+    entries: &'a [Entry],
+}
+
+impl<'a> End<'a> {
+    fn mark(self) -> Option<Mark> {
+        let Some(Entry::Ended { outcome: Outcome::Completed { mark, .. } }) = self.entries.last() else { return None };
+        *mark
+    }
+
+    /// The faults for which a whole answer is asked for once more.
+    fn faults(self) -> Option<&'a [Fault]> {
+        self.entries.iter().find_map(|entry| {
+            let Entry::Feedback { about: Some(About::Answer(faults)), .. } = entry else { return None };
+            Some(faults.as_slice())
+        })
+    }
+}
+
+fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -> Vec<EventDraft> {
     let mut events = Vec::new();
     if !answer.thinking.trim().is_empty() {
         let metadata =
@@ -203,18 +230,28 @@ fn answered(state: &State, answer: &Answer, analysis: Option<&str>, measured: &M
         events.push(EventDraft::new(EventType::LlmThinking, thought, metadata));
     }
     events.extend(native::events(state.plan().strategy, answer));
-    if let Some(analysis) = analysis {
-        events.push(final_analysis(state, answer, analysis, measured));
-    } else if let Some(reading) = &answer.reading {
+    if let Some(analysis) = end.analysis {
+        events.push(final_analysis(state, answer, analysis, measured).with("mark", end.mark().map(Mark::as_str)));
+    } else if let Some(reading) = answer.reading.as_ref().filter(|_| end.faults().is_none()) {
         events.extend(misunderstood(reading));
-    } else if !answer.text.trim().is_empty() {
+    } else if !is_blank(&answer.text) {
         let cited = native::citations(state.plan().strategy, answer, &answer.text);
-        let metadata = cited.map_or(Value::Null, |citations| json!({"citations": citations}));
-        events.push(EventDraft::new(EventType::LlmResponse, &answer.text, metadata));
+        let asked_again = asked_again(state, answer, end);
+        let metadata = if cited.is_some() || asked_again.is_some() { json!({}) } else { Value::Null };
+        let event = EventDraft::new(EventType::LlmResponse, &answer.text, metadata).with("citations", cited);
+        events.push(event.with("asked_again", asked_again));
     }
     let left_out = answer.reading.as_ref().and_then(|reading| reading.problem.as_deref());
     events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));
     events
+}
+
+/// Why the answer does not count, or does not count yet; `None` for one that does.
+fn asked_again(state: &State, answer: &Answer, end: End<'_>) -> Option<Vec<&'static str>> {
+    if let Some(faults) = end.faults() {
+        return Some(faults.iter().map(|fault| fault.as_str()).collect());
+    }
+    state.why_not_taken(answer).map(|reason| vec![reason])
 }
 
 /// The event of a call, or the error for an unknown tool.

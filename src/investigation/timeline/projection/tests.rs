@@ -159,7 +159,7 @@ fn a_forced_conclusion_names_its_limit() {
     let simulation = Simulation::new(Strategy::NativeThinking, 1, vec![look(), Turn::says("", "", &[])]);
     let last = events(&simulation).pop().unwrap();
     let expected = json!({
-        "took_ms": 0, "finish_reason": "", "forced_conclusion": true, "stop_reason": "max_iterations",
+        "took_ms": 0, "finish_reason": "stop", "forced_conclusion": true, "stop_reason": "max_iterations",
         "iterations_used": 1, "max_iterations": 1,
     });
     assert_eq!(last.metadata, expected);

@@ -53,7 +53,7 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
         EventType::AlertUpdated => Row::new(Kind::Joined, "alert changed", whole(content, MAX_UPDATE_LINES)),
         EventType::AlertResolved => Row::line(Kind::Joined, "resolved", &content),
         EventType::AlertAcknowledged => Row::line(Kind::Joined, "acknowledged", &content),
-        EventType::SessionCompleted => session::end(&meta, session::late(&meta), "completed", Tone::Good),
+        EventType::SessionCompleted => session::completed(&meta),
         EventType::SessionFailed => session::end(&meta, content, "failed", Tone::Bad),
         EventType::SessionCancelled => session::end(&meta, content, "cancelled", Tone::Bad),
         EventType::SessionTimedOut => session::end(&meta, content, "timed out", Tone::Bad),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::investigation::execution::entry::Mark;
 use crate::investigation::timeline::TimelineEvent;
 
 use super::meta::Meta;
@@ -142,9 +143,21 @@ pub(super) fn alert_joined(meta: &Meta<'_>, content: &str) -> Row {
 }
 
 /// The changes of the alert that came after the last model call.
-pub(super) fn late(meta: &Meta<'_>) -> String {
-    let late = meta.number("late_updates").filter(|late| *late > 0);
-    late.map(|late| format!("{} of the alert came too late for it", format::count(late, "change"))).unwrap_or_default()
+fn late(meta: &Meta<'_>) -> Option<String> {
+    let late = meta.number("late_updates").filter(|late| *late > 0)?;
+    Some(format!("{} of the alert came too late for it", format::count(late, "change")))
+}
+
+/// What readers have to know of the analysis, and what is not in it.
+fn remarks(meta: &Meta<'_>) -> String {
+    let mark = meta.text("mark").map(|word| Mark::parse(&word).sentence().trim_end_matches('.').to_owned());
+    text::join([mark, late(meta)], "; ")
+}
+
+/// The end of a session with an analysis; a marked one is no success.
+pub(super) fn completed(meta: &Meta<'_>) -> Row {
+    let tone = if meta.text("mark").is_some() { Tone::Bad } else { Tone::Good };
+    end(meta, remarks(meta), "completed", tone)
 }
 
 /// The last event; `error` is the reason for a missing analysis.

@@ -10,6 +10,10 @@ pub(crate) enum Finish {
     Safety,
     Recitation,
     MalformedToolCall,
+    ContextWindow,
+    Paused,
+    /// The provider failed in the middle of the answer.
+    Error,
     MissingSignature,
     Other,
     /// A reason that is newer than this program.
@@ -36,6 +40,9 @@ impl Finish {
             Self::Safety => "safety",
             Self::Recitation => "recitation",
             Self::MalformedToolCall => "malformed_tool_call",
+            Self::ContextWindow => "context_window",
+            Self::Paused => "paused",
+            Self::Error => "error",
             Self::MissingSignature | Self::Other => "other",
             Self::Unknown => "unknown",
         }
@@ -49,13 +56,21 @@ impl Finish {
             return None;
         }
         let error = match self {
-            Self::Stop | Self::Other | Self::Unknown => {
+            Self::Stop | Self::Paused | Self::Other | Self::Unknown => {
                 ProviderError::transient(ErrorCode::EmptyResponse, "Empty response from LLM (no content generated)")
             }
             Self::MaxTokens => {
                 let message = "The output limit was reached before the first word of the answer";
                 ProviderError::new(ErrorCode::MaxTokens, message)
             }
+            Self::ContextWindow => {
+                let message = "The context window was full before the first word of the answer";
+                ProviderError::new(ErrorCode::ContextWindowExceeded, message)
+            }
+            Self::Error => ProviderError::transient(
+                ErrorCode::PartialStream,
+                "The provider failed before the first word of the answer",
+            ),
             Self::Safety | Self::Recitation => {
                 ProviderError::new(ErrorCode::Blocked, format!("The answer was blocked: {reason}"))
             }

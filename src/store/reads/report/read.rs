@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::model_calls;
 use crate::engine::ports::{DeadReason, RunStatus};
 use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::StopReason;
+use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 use crate::reports::{
@@ -57,6 +57,7 @@ struct SessionRow {
     cancel_requested_at: Option<DateTime<Utc>>,
     status: RunStatus,
     stop_reason: Option<StopReason>,
+    mark: Option<Mark>,
     chain: String,
     worker_name: String,
     lease_epoch: i32,
@@ -182,6 +183,7 @@ fn with_parts(connection: &mut PgConnection, id: Uuid, session: SessionRow) -> Q
         cancel_requested_at: session.cancel_requested_at,
         status: session.status,
         stop_reason: session.stop_reason,
+        mark: session.mark,
         chain: session.chain,
         worker: session.worker_name,
         epoch: session.lease_epoch,

@@ -54,7 +54,12 @@ fn line(entry: &SessionEntry) -> Markup {
     let error = entry.error.as_deref().filter(|_| entry.cause.is_none());
     match (&entry.cause, error, entry.line.status) {
         (_, _, RunStatus::Running) => html! { span.li { span.now { (now(entry)) } } },
-        (Some(cause), _, _) => html! { span.li { (sentence(&brief(&without_citations(cause), LINE))) } },
+        (Some(cause), _, _) => html! {
+            span.li {
+                @if let Some(mark) = entry.line.mark { b.warn { (sentence(&plain(mark.as_str()))) ": " } }
+                (sentence(&brief(&without_citations(cause), LINE)))
+            }
+        },
         (None, Some(error), RunStatus::Failed | RunStatus::TimedOut) => {
             html! { span.li { span.err { (sentence(&brief(error, LINE))) } } }
         }

@@ -33,6 +33,7 @@ fn found(session: &SessionReport, report: &AlertReport) -> Markup {
     let parts: Vec<_> = summary.lines().filter_map(|line| line.split_once(": ")).collect();
     let words = analysis.split_whitespace().count();
     html! {
+        @if let Some(mark) = session.mark { p.late role="note" { (mark.sentence()) } }
         @for (label, text) in &parts {
             @match *label {
                 "Cause" => { div.part.cause { h2 { "Cause" } p { (markdown::line(&sentence(text), last)) } } }

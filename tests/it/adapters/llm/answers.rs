@@ -1,7 +1,7 @@
 //! The client receives the answers of the transcript.
 
 use tarsy::drill::transcript::{Chunk, Transcript};
-use tarsy::investigation::execution::entry::{Answer, ToolCall, Usage};
+use tarsy::investigation::execution::entry::{Answer, Finish, ToolCall, Usage};
 use tarsy::investigation::timeline::DeltaKind;
 use tarsy::llm::service::scripted::Options;
 
@@ -37,7 +37,7 @@ async fn the_streamed_answer_is_the_recorded_one() {
             thinking: thinking.clone(),
             calls: vec![call(0, "drill.describe_pod"), call(1, "drill.pod_events")],
             usage: Usage { input_tokens: 2140, cached_tokens: 0, output_tokens: 96, thinking_tokens: 148 },
-            finish: "tool_calls".into(),
+            finish: Finish::ToolCalls,
             code_executions: vec![],
             groundings: vec![],
             reading: None,
@@ -115,7 +115,7 @@ async fn an_alert_without_a_transcript_is_an_error_unless_the_generic_one_is_nam
         assert_eq!(lines.next(), Some(cause.as_str()));
         assert!(lines.next().unwrap().starts_with("Evidence: "));
         assert!(lines.next().unwrap().starts_with("Do next: "));
-        assert_eq!((answer.calls, answer.finish.as_str()), (Vec::new(), "stop"));
+        assert_eq!((answer.calls, answer.finish), (Vec::new(), Finish::Stop));
     }
 }
 

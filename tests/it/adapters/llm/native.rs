@@ -1,6 +1,6 @@
 //! Reports on a provider's own tools, over a real stream.
 
-use tarsy::investigation::execution::entry::Answer;
+use tarsy::investigation::execution::entry::{Answer, Finish};
 use tarsy::investigation::native::{CodePart, Grounding, Source, Support, citations};
 
 use super::harness::{Server, request, script, watch};
@@ -34,7 +34,7 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
     let source = |uri: &str, title: &str| Source { uri: uri.into(), title: title.into() };
     let expected = Answer {
         text: "It is 42 → known. It is known.".into(),
-        finish: "stop".into(),
+        finish: Finish::Stop,
         code_executions: vec![
             CodePart { code: "print(6 * 7)".into(), language: "PYTHON".into(), id: "c1".into(), ..CodePart::default() },
             CodePart { result: "42".into(), outcome: "OUTCOME_OK".into(), id: "c1".into(), ..CodePart::default() },

@@ -88,7 +88,9 @@ async fn a_worker_sends_every_configured_setting_of_its_provider() {
     assert_eq!(end.event_type, EventType::SessionCompleted, "{end:?}");
 
     let requests = recorder.0.lock().unwrap().clone();
-    let [request] = requests.as_slice() else { panic!("{} requests", requests.len()) };
+    // An answer without a call is asked for once more.
+    let [request, again] = requests.as_slice() else { panic!("{} requests", requests.len()) };
+    assert_eq!((&again.llm_config, again.max_output_tokens), (&request.llm_config, request.max_output_tokens));
     let text = |text: &str| text.to_owned();
     let config = LlmConfig {
         provider: text("google"),

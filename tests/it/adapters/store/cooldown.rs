@@ -1,6 +1,7 @@
 //! The cooldown: a completed investigation covers later alerts of its fingerprint for a limited time.
 
 mod alert_updates;
+mod marks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +15,7 @@ use tarsy::engine::ports::{
 use tarsy::investigation::alert::{AlertStatus, Severity};
 use tarsy::investigation::ids::SessionId;
 use tarsy::store::{CancelAnswer, ConnectOptions, Store};
-use tokio::sync::Barrier;
-use tokio::task::JoinSet;
+use tokio::{sync::Barrier, task::JoinSet};
 use uuid::Uuid;
 
 use super::fixture::{

@@ -14,10 +14,10 @@ use tarsy::engine::ports::{
 use tarsy::investigation::alert::policy::{OnAcknowledged, OnResolved};
 use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
 use tarsy::investigation::execution::decide::Purpose;
-use tarsy::investigation::execution::entry::{Answer, Entry, ProviderData, Role, StopReason, ToolCall, Usage};
+use tarsy::investigation::execution::entry::{Answer, Entry, Finish, ProviderData, Role, StopReason, ToolCall, Usage};
 use tarsy::investigation::ids::{ExecutionId, SessionId, WorkerId};
 use tarsy::investigation::plan::{
-    AgentPlan, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy, SuccessPolicy,
+    AgentPlan, AnswerCheck, FORMAT_VERSION, Limits, Plan, ProviderPlan, ResultForm, StagePlan, Strategy, SuccessPolicy,
 };
 use tarsy::investigation::timeline::{EventDraft, EventType};
 use tarsy::store::{MIGRATIONS, Store};
@@ -108,6 +108,7 @@ pub(crate) fn plan() -> Plan {
                     citable: None,
                     omitted_tools: 0,
                     summaries: None,
+                    answer_check: AnswerCheck::Off,
                 }
                 .into(),
             ],
@@ -237,7 +238,7 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         thinking: "hm".into(),
         calls: vec![call.clone()],
         usage: Usage { input_tokens: 10, cached_tokens: 0, output_tokens: 5, thinking_tokens: 1 },
-        finish: "tool_calls".into(),
+        finish: Finish::ToolCalls,
         code_executions: vec![],
         groundings: vec![],
         reading: None,
@@ -259,7 +260,10 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         status: RunStatus::Running,
         error: None,
         at: now(),
-        entries: vec![Entry::Answer(answer.clone()), Entry::Feedback { content: format!("go on after {number}") }],
+        entries: vec![
+            Entry::Answer(answer.clone()),
+            Entry::Feedback { content: format!("go on after {number}"), about: None },
+        ],
         events: vec![
             EventDraft::new(EventType::LlmThinking, "hm", json!({"checkpoint": id})),
             EventDraft::new(EventType::LlmToolCall, "{}", json!({"checkpoint": id})),
@@ -300,6 +304,7 @@ pub(crate) fn completed() -> SessionEnd {
         status: RunStatus::Completed,
         reason: StopReason::FinalAnswer,
         covered_updates: 0,
+        mark: None,
         final_analysis: Some("the disk filled up with logs".into()),
         executive_summary: None,
         error: None,

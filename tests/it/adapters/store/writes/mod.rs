@@ -141,7 +141,7 @@ async fn a_step_that_is_sent_twice_is_written_once() {
     let mut last = checkpoint(executions[0], 1);
     last.status = RunStatus::Completed;
     last.entries.push(Entry::Ended {
-        outcome: Outcome::Completed { analysis: "logs".into(), reason: StopReason::FinalAnswer },
+        outcome: Outcome::Completed { analysis: "logs".into(), reason: StopReason::FinalAnswer, mark: None },
     });
     store.append(lease, last).await.unwrap();
     let end = SessionStep {

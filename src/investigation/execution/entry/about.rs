@@ -1,0 +1,34 @@
+//! The subject of a message of the loop to the model.
+
+use serde::{Deserialize, Serialize};
+
+/// The subject of a message, if a decision depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// The answer before it has these faults and was not taken yet: the next one counts as it is.
+    Answer(Vec<Fault>),
+}
+
+/// A fault of a final answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// Tools are offered, and none was called.
+    NotLooked,
+    /// It names no cause, in no form.
+    NoCause,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::NotLooked, Self::NoCause];
+
+    /// The word in the metadata of events and in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotLooked => "not_looked",
+            Self::NoCause => "no_cause",
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The markups of calls in the chat templates of models.
+
+/// The beginning of a markup, in small letters.
+#[derive(Debug)]
+pub(super) struct Opener {
+    pub(super) word: &'static str,
+    form: Form,
+}
+
+/// What has to stand behind the beginning of a markup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A token of a chat template, which stands in no other text.
+    Token,
+    /// JSON or another tag; a name of an offered tool does as well.
+    Structure,
+}
+
+/// The beginnings of all known markups.
+pub(super) const OPENERS: [Opener; 33] = [
+    // Hermes, Qwen, GLM, MiniMax, Granite, Nemotron, xLAM.
+    structure("<tool_call>"),
+    structure("<tool_calls>"),
+    structure("<toolcall>"),
+    structure("<tool>"),
+    structure("<tool_use>"),
+    structure("<function_call>"),
+    structure("<function_calls>"),
+    structure("<functioncall>"),
+    structure("<minimax:tool_call>"),
+    structure("<function_calls>"),
+    structure("<tool_code>"),
+    structure("<start_function_call>"),
+    structure("<|tool_call|>"),
+    // Llama, Qwen Coder, Claude.
+    structure("<function="),
+    structure("<function name="),
+    structure("<invoke name="),
+    token("<|python_tag|>"),
+    // Mistral.
+    token("[tool_calls]"),
+    structure("[tool_call]"),
+    structure("[tool_request]"),
+    // Kimi, LFM, Phi, Hunyuan.
+    token("<|tool_calls_section_begin|>"),
+    token("<|tool_call_begin|>"),
+    token("<|tool_call_start|>"),
+    token("<|tool_call_argument_begin|>"),
+    token("<|tool_calls|>"),
+    // DeepSeek.
+    token("<｜tool▁calls▁begin｜>"),
+    token("<｜tool▁call▁begin｜>"),
+    token("<｜dsml｜"),
+    // gpt-oss: a message to a function.
+    token("<|channel|>commentary to="),
+    token("to=functions."),
+    token("<|constrain|>json"),
+    token("<|recipient|>"),
+    // Command R.
+    token("<|start_action|>"),
+];
+
+/// The languages of fences that hold a call.
+pub(super) const FENCES: [&str; 4] = ["tool_code", "tool_call", "tool_calls", "tool_use"];
+
+const fn token(word: &'static str) -> Opener {
+    Opener { word, form: Form::Token }
+}
+
+const fn structure(word: &'static str) -> Opener {
+    Opener { word, form: Form::Structure }
+}
+
+impl Opener {
+    /// Whether the text behind the word is that of a call.
+    pub(super) fn begins_call(&self, behind: &str) -> bool {
+        match self.form {
+            Form::Token => true,
+            Form::Structure => behind.trim_start_matches(['"', '\'']).trim_start().starts_with(['{', '[', '<']),
+        }
+    }
+}
+
+/// Whether the text can have a markup at all.
+pub(super) fn may_begin(text: &str) -> bool {
+    text.contains(['<', '[']) || text.contains("to=functions.")
+}
