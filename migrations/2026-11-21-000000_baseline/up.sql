@@ -1,5 +1,5 @@
--- Every key begins with the session id (a UUIDv7, so the order of ids is the order of time). Statuses are TEXT with a
--- CHECK: a new word is a migration, and a program that meets an unknown one can still show it.
+-- Every key begins with the session id (a UUIDv7, so the order of ids is the order of time). Statuses are TEXT. The
+-- CHECKs of the tables that each step writes are dropped by later migrations: Postgres parses a list for each statement.
 
 CREATE TABLE alerts (
   alert_id          uuid        NOT NULL,
