@@ -3,9 +3,10 @@
 //! Text and thoughts are written as they arrive, and a call when its arguments are complete. Finish, provider data and
 //! usage follow in this order.
 
-use ::genai::chat::{ChatStreamEvent, MessageContent, StreamEnd, ToolCall, Usage};
+use std::collections::HashMap;
+
+use ::genai::chat::{ChatStreamEvent, StreamEnd, Usage};
 use serde::de::IgnoredAny;
-use serde_json::Value;
 
 use super::finish;
 use super::frames::{Called, Frames, Summary};
@@ -15,6 +16,7 @@ use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
 use crate::llm::service::provider::finish::{Finish, Written};
 use crate::llm::service::provider::key::ApiKey;
+use crate::llm::service::provider::schemas::Renamed;
 use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 use crate::llm::service::writer::ResponseWriter;
 
@@ -23,6 +25,8 @@ use crate::llm::service::writer::ResponseWriter;
 pub(super) struct Answer<'a> {
     writer: &'a ResponseWriter,
     key: Option<&'a ApiKey>,
+    /// The properties that have another name at the provider, by the tool's name there.
+    renamed: &'a HashMap<String, Renamed>,
     written: Written,
     /// A call whose arguments are no JSON, and all after it: only the end says whether the output limit cut them.
     unclear: Vec<Called>,
@@ -30,8 +34,12 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(writer: &'a ResponseWriter, key: Option<&'a ApiKey>) -> Self {
-        Self { writer, key, written: Written::Nothing, unclear: Vec::new(), end: None }
+    pub(super) fn new(
+        writer: &'a ResponseWriter,
+        key: Option<&'a ApiKey>,
+        renamed: &'a HashMap<String, Renamed>,
+    ) -> Self {
+        Self { writer, key, renamed, written: Written::Nothing, unclear: Vec::new(), end: None }
     }
 
     /// Whether the crate has seen the end.
@@ -73,6 +81,7 @@ impl<'a> Answer<'a> {
     async fn write_call(&mut self, call: Called) {
         self.written = Written::Calls;
         let Called { id, name, arguments } = call;
+        let arguments = self.renamed.get(&name).map_or_else(|| arguments.clone(), |names| names.restored(&arguments));
         let call_id = if id.is_empty() { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id };
         let call = ToolCallDelta { call_id, name: names::from_wire(&name), arguments };
         self.writer.content(Content::ToolCall(call)).await;
@@ -99,7 +108,13 @@ impl<'a> Answer<'a> {
         };
         let finish = finish::of(&reason);
         let usage = end.captured_usage.clone().or_else(|| summary.usage.clone());
-        for call in frames.take_last_calls().into_iter().chain(of_crate(end)) {
+        let last = frames.take_last_calls();
+        // Which arguments belong to which call is unknown. Of an answer that was cut, the rest may have said it.
+        if last.is_malformed && finish != Finish::MaxTokens {
+            let message = "The pieces of a tool call do not fit together, or its name is missing";
+            return Err(ProviderError::transient(ErrorCode::MalformedToolCall, message).with_status(reason));
+        }
+        for call in last.calls {
             self.add_call(call).await;
         }
         self.write_unclear(finish).await;
@@ -143,23 +158,6 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The calls of a provider whose events are not read beside the crate.
-fn of_crate(end: StreamEnd) -> Vec<Called> {
-    let calls = end.captured_content.map(MessageContent::into_tool_calls).unwrap_or_default();
-    let called = |call: ToolCall| {
-        let arguments = match call.fn_arguments {
-            Value::Null => "{}".to_owned(),
-            Value::String(text) => text,
-            value @ (Value::Object(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_)) => value.to_string(),
-        };
-        // The crate gives `call_0` to a call without an id, which is the id of another call in the next answer.
-        let is_made_up = call.call_id.strip_prefix("call_").is_some_and(|number| number.parse::<u16>().is_ok());
-        let id = if is_made_up { String::new() } else { call.call_id };
-        Called { id, name: call.fn_name, arguments }
-    };
-    calls.into_iter().map(called).collect()
-}
-
 /// JSON without the spaces between its words, each of which keeps its spelling; `None` if the text is no JSON.
 fn compact(text: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(text).ok()?;
@@ -195,8 +193,6 @@ fn tokens(usage: &Usage) -> UsageInfo {
 
 #[cfg(test)]
 mod tests {
-    use ::genai::chat::ContentPart;
-
     use super::*;
 
     #[test]
@@ -214,24 +210,5 @@ mod tests {
         for text in ["", " ", "{bad", "{} {}"] {
             assert_eq!(compact(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn an_id_that_the_crate_made_up_is_replaced() {
-        let id = |id: &str| {
-            let call = ToolCall {
-                call_id: id.to_owned(),
-                fn_name: "f".to_owned(),
-                fn_arguments: Value::Null,
-                thought_signatures: None,
-            };
-            let end =
-                StreamEnd { captured_content: Some(vec![ContentPart::ToolCall(call)].into()), ..StreamEnd::default() };
-            of_crate(end).remove(0).id
-        };
-        for given in ["toolu_1", "call_A", "call_123456", "tooluse_x"] {
-            assert_eq!(id(given), given);
-        }
-        assert_eq!((id("call_0"), id("call_12")), (String::new(), String::new()));
     }
 }

@@ -63,7 +63,7 @@ impl GenaiAttempt<'_> {
         let stream = opened.map_err(|error| fault::of_crate(error, None, self.key.as_ref()))?.stream;
         let reader =
             Reader { deadline: call.deadline, timeouts: self.timeouts, key: self.key.as_ref(), began: Instant::now() };
-        let mut answer = Answer::new(call.writer, self.key.as_ref());
+        let mut answer = Answer::new(call.writer, self.key.as_ref(), &self.prepared.tools.renamed);
         reader.read(stream, &frames, &mut answer).await?;
         answer.end(self.prepared.selection, &self.prepared.tools.left_out, &frames).await
     }

@@ -32,8 +32,8 @@ impl<'a> Prepared<'a> {
         Ok(Self {
             request,
             selection,
-            history: history::convert(&request.messages, selection, Signatures::Replayed)?,
-            tools: tools::convert(request, selection.api)?,
+            history: history::of_request(request, selection, Signatures::Replayed)?,
+            tools: tools::convert(request, selection)?,
             family: family_of(selection.model),
             thinking: options::thinking(request)?,
             temperature: options::temperature(request)?,
@@ -45,7 +45,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// As [`Prepared::new`].
     pub(super) fn rebuild_history(&mut self) -> Result<(), ProviderError> {
-        self.history = history::convert(&self.request.messages, self.selection, Signatures::Rebuilt)?;
+        self.history = history::of_request(self.request, self.selection, Signatures::Rebuilt)?;
         Ok(())
     }
 
@@ -76,7 +76,6 @@ impl<'a> Prepared<'a> {
             extra_body: has_body.then_some(Value::Object(body)),
             prompt_cache_key: self.cache_key(),
             capture_usage: Some(true),
-            capture_tool_calls: Some(matches!(api, Api::Ollama | Api::Converse)),
             // For the Responses API this asks for encrypted thoughts.
             capture_reasoning_content: Some(is_reasoning),
             raw_frame_sink: Some(frames),

@@ -4,6 +4,8 @@
 //! the end, and are written in this order. The last usage and the last grounding of a stream count. If an answer goes
 //! on in another stream, the tokens of both are added.
 
+use std::collections::HashMap;
+
 use super::finish::{self, CONTINUATION};
 use super::models::Model;
 use super::replay::Recorder;
@@ -18,6 +20,7 @@ use crate::llm::proto::{
 };
 use crate::llm::service::provider::finish::Written;
 use crate::llm::service::provider::key::ApiKey;
+use crate::llm::service::provider::schemas::Renamed;
 use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 use crate::llm::service::writer::ResponseWriter;
 
@@ -26,6 +29,8 @@ use crate::llm::service::writer::ResponseWriter;
 pub(super) struct Answer<'a> {
     writer: &'a ResponseWriter,
     key: &'a ApiKey,
+    /// The properties that have another name at the provider, by the tool's name there.
+    renamed: &'a HashMap<String, Renamed>,
     written: Written,
     recorder: Recorder,
     grounding: Option<GroundingMetadata>,
@@ -41,10 +46,11 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(writer: &'a ResponseWriter, key: &'a ApiKey) -> Self {
+    pub(super) fn new(writer: &'a ResponseWriter, key: &'a ApiKey, renamed: &'a HashMap<String, Renamed>) -> Self {
         Self {
             writer,
             key,
+            renamed,
             written: Written::Nothing,
             recorder: Recorder::default(),
             grounding: None,
@@ -126,8 +132,17 @@ impl<'a> Answer<'a> {
         let part: Part = serde_json::from_str(raw.get()).map_err(|error| fault::unreadable(&error))?;
         self.recorder.add(raw);
         if let Some(call) = part.function_call {
+            if call.name.trim().is_empty() {
+                let message = "The model wrote a tool call without a name";
+                return Err(ProviderError::transient(ErrorCode::MalformedToolCall, message));
+            }
             self.written = Written::Calls;
-            self.writer.content(Content::ToolCall(tool_call(call))).await;
+            let names = self.renamed.get(&call.name);
+            let mut call = tool_call(call);
+            if let Some(names) = names {
+                call.arguments = names.restored(&call.arguments);
+            }
+            self.writer.content(Content::ToolCall(call)).await;
         }
         if let Some(code) = part.executable_code {
             self.raise(Written::Text);

@@ -87,7 +87,7 @@ impl GeminiAttempt<'_> {
 
     /// Writes the answer, up to but not including the final message.
     async fn answer(&self, call: &Call<'_>, key: &ApiKey) -> Result<(), ProviderError> {
-        let mut answer = Answer::new(call.writer, key);
+        let mut answer = Answer::new(call.writer, key, &self.prepared.tools.renamed);
         let mut token = None;
         for _request in 0..=MAX_CONTINUATIONS {
             let ended = self.response(call.deadline, token.as_deref(), &mut answer).await;

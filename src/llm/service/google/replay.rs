@@ -141,9 +141,11 @@ pub(super) fn replayed(message: &ConversationMessage, model: Model<'_>) -> Optio
         }
         contents.push(item);
     }
-    // Every call has to have its result, so the message must have the same calls.
+    // Every call has to have its result, so the message must have the same calls, by the names that results have.
     let is_same = calls.len() == message.tool_calls.len()
-        && calls.iter().zip(&message.tool_calls).all(|(call, known)| names::from_wire(&call.name) == known.name);
+        && calls.iter().zip(&message.tool_calls).all(|(call, known)| {
+            names::from_wire(&call.name) == known.name && names::in_history(&known.name) == call.name
+        });
     let call_ids = calls.into_iter().map(|call| call.id).collect();
     (is_same && !contents.is_empty()).then_some(Replayed { contents, call_ids })
 }

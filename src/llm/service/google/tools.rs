@@ -3,9 +3,16 @@
 //! The functions keep the order of the request, and the native tools have a fixed order, so that the same tools give
 //! the same bytes and the provider's cache can be used.
 
+use std::collections::HashMap;
+
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+
 use super::models::Model;
+use super::replay::PROVIDER;
 use super::wire::{FunctionCallingConfig, FunctionDeclaration, Raw, Tool, ToolConfig};
 use crate::llm::proto::{GenerateRequest, LlmConfig, NATIVE_TOOLS_OPTION, ToolDefinition};
+use crate::llm::service::provider::schemas::{self, Dialect, Renamed};
 use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 
 const EXCLUSIVE: &str = "exclusive";
@@ -21,6 +28,8 @@ pub(super) struct Tools {
     pub(super) config: Option<ToolConfig>,
     /// For the client: the tools that were left out and why; empty if there are none.
     pub(super) left_out: String,
+    /// The properties that have another name at the provider, by the tool's name there.
+    pub(super) renamed: HashMap<String, Renamed>,
 }
 
 /// By which interface the model is asked.
@@ -63,16 +72,18 @@ pub(super) fn convert(request: &GenerateRequest, model: Model<'_>, api: Api) -> 
         native.clear();
     }
     let is_combined = !functions.is_empty() && !native.is_empty();
+    let mut renamed = HashMap::new();
     let mut list: Vec<Tool> = native.into_iter().filter_map(native_tool).collect();
     if !functions.is_empty() {
-        list.push(Tool::FunctionDeclarations(functions.iter().map(declaration).collect::<Result<_, _>>()?));
+        let declared = functions.iter().map(|function| declaration(function, &mut renamed));
+        list.push(Tool::FunctionDeclarations(declared.collect::<Result<_, _>>()?));
     }
     let choice = if functions.is_empty() { None } else { choice(&request.tool_choice, functions)? };
     let config = (is_combined || choice.is_some()).then(|| ToolConfig {
         function_calling_config: choice,
         include_server_side_tool_invocations: is_combined.then_some(true),
     });
-    Ok(Tools { list, config, left_out })
+    Ok(Tools { list, config, left_out, renamed })
 }
 
 /// The native tools that are switched on, in a fixed order.
@@ -90,17 +101,28 @@ fn native_tool(name: &str) -> Option<Tool> {
     }
 }
 
-fn declaration(tool: &ToolDefinition) -> Result<FunctionDeclaration, ProviderError> {
+/// A function with a schema that Gemini accepts. A schema that stays as it is keeps its bytes.
+fn declaration(
+    tool: &ToolDefinition,
+    renamed: &mut HashMap<String, Renamed>,
+) -> Result<FunctionDeclaration, ProviderError> {
+    let no_schema = || invalid(format!("the parameters of the tool '{}' are no JSON schema", tool.name));
     let schema = Some(tool.parameters_schema.trim()).filter(|schema| !schema.is_empty());
-    let parameters_json_schema: Option<Raw> = schema
-        .map(serde_json::from_str)
-        .transpose()
-        .map_err(|_error| invalid(format!("the parameters of the tool '{}' are no JSON schema", tool.name)))?;
-    Ok(FunctionDeclaration {
-        description: tool.description.clone(),
-        name: names::to_wire(&tool.name)?,
-        parameters_json_schema,
-    })
+    let mut parameters_json_schema: Option<Raw> =
+        schema.map(serde_json::from_str).transpose().map_err(|_error| no_schema())?;
+    let name = names::to_wire(&tool.name)?;
+    let mut description = tool.description.clone();
+    if let Some(Ok(given)) = schema.map(serde_json::from_str::<Map<String, Value>>) {
+        let rewritten = schemas::rewritten(given.clone(), Dialect::of(PROVIDER));
+        if rewritten.schema != given {
+            parameters_json_schema = Some(to_raw_value(&rewritten.schema).map_err(|_error| no_schema())?);
+        }
+        description = schemas::described(&description, &rewritten.notes);
+        if rewritten.renamed != Renamed::default() {
+            renamed.insert(name.clone(), rewritten.renamed);
+        }
+    }
+    Ok(FunctionDeclaration { description, name, parameters_json_schema })
 }
 
 fn choice(wanted: &str, tools: &[ToolDefinition]) -> Result<Option<FunctionCallingConfig>, ProviderError> {

@@ -11,6 +11,7 @@ pub mod access;
 pub mod http;
 pub mod options;
 pub mod names;
+pub mod schemas;
 pub mod timeouts;
 pub mod error;
 pub mod finish;

@@ -1,8 +1,18 @@
 //! Names of tools: `server.tool` here, `server__tool` at the provider, because some providers accept no dots.
+//!
+//! A model makes up names, too, and they stay in the conversation. There they get a form that every provider accepts.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
 
 use super::error::{ErrorCode, ProviderError};
 
 const SEPARATOR: &str = "__";
+/// The longest name that every provider accepts.
+const MAX_BYTES: usize = 64;
+/// Hexadecimal digits of the hash in the form of a made-up name.
+const HASH_DIGITS: usize = 8;
 
 /// The name for the provider.
 ///
@@ -19,6 +29,38 @@ pub(crate) fn to_wire(name: &str) -> Result<String, ProviderError> {
     Ok(name.replace('.', SEPARATOR))
 }
 
+/// The name of a tool in a former call or its result. A name of a real tool is that of [`to_wire`]. One that the model
+/// made up, and that a provider might refuse, becomes its letters and digits and a hash of the whole name.
+pub(crate) fn in_history(name: &str) -> String {
+    to_wire(name).ok().filter(|wire| is_accepted(wire)).unwrap_or_else(|| made_up(name))
+}
+
+/// Whether every provider accepts it: Gemini wants a letter or `_` at the beginning.
+fn is_accepted(wire: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let begins = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    wire.len() <= MAX_BYTES && wire.as_bytes().first().is_some_and(begins) && wire.bytes().all(is_plain)
+}
+
+fn made_up(name: &str) -> String {
+    let room = MAX_BYTES - HASH_DIGITS - 1;
+    let mut form = String::from(if name.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "tool_" });
+    for letter in name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }) {
+        if form.len() >= room {
+            break;
+        }
+        if letter != '_' || !form.ends_with('_') {
+            form.push(letter);
+        }
+    }
+    let mut form = form.trim_end_matches('_').to_owned();
+    for (place, byte) in Sha256::digest(name.as_bytes()).iter().take(HASH_DIGITS / 2).enumerate() {
+        // Writing to a text cannot fail.
+        let _infallible = write!(form, "{}{byte:02x}", if place == 0 { "_" } else { "" });
+    }
+    form
+}
+
 /// The name for clients.
 pub(crate) fn from_wire(name: &str) -> String {
     name.replace(SEPARATOR, ".")
@@ -26,7 +68,46 @@ pub(crate) fn from_wire(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    #[test]
+    fn a_made_up_name_gets_a_form_that_never_changes() {
+        for (name, expected) in [
+            ("k8s.pods_list", "k8s__pods_list"),
+            ("default_api.k8s.t", "default_api__k8s__t"),
+            ("k8s.t<|channel|>commentary", "k8s_t_channel_commentary_98eb4ff0"),
+            ("default_api:k8s.t", "default_api_k8s_t_fe948b1e"),
+            ("", "tool_e3b0c442"),
+            ("1", "tool_1_6b86b273"),
+            ("srv.bad__name", "srv_bad_name_ae58b4b4"),
+        ] {
+            assert_eq!(in_history(name), expected, "{name}");
+        }
+        let names = ["a b", "a  b", "a b ", "ａ b", "a\n b", "a:b"];
+        let forms: BTreeSet<String> = names.iter().map(|name| in_history(name)).collect();
+        assert_eq!(forms.len(), names.len(), "{forms:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_provider_accepts_the_name_of_a_former_call(
+            name in prop_oneof![any::<String>(), "[a-z_.:<|>]{0,90}", "[0-9a-z.]{1,80}"],
+        ) {
+            let form = in_history(&name);
+            prop_assert!(is_accepted(&form), "{form}");
+            prop_assert_eq!(in_history(&name), form);
+        }
+
+        #[test]
+        fn the_name_of_a_real_tool_is_the_one_that_was_offered(name in "[a-z][a-z0-9-]{0,20}\\.[a-z0-9][a-z0-9-]{0,30}") {
+            prop_assert_eq!(in_history(&name), to_wire(&name).unwrap());
+            prop_assert_eq!(from_wire(&in_history(&name)), name);
+        }
+    }
 
     #[test]
     fn a_name_comes_back_as_it_was() {

@@ -9,8 +9,8 @@ use ::genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, Usage};
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(super) use self::calls::Called;
 use self::calls::Calls;
+pub(super) use self::calls::{Called, LastCalls};
 use self::record::Recorder;
 use super::target::Api;
 
@@ -44,7 +44,7 @@ pub(super) struct Summary {
 
 impl Frames {
     pub(super) fn new(api: Api) -> Self {
-        let (summary, calls, recorder) = (Summary::default(), Calls::default(), Recorder::new(api));
+        let (summary, calls, recorder) = (Summary::default(), Calls::new(api), Recorder::new(api));
         let state = State { last: None, summary, calls, recorder };
         Self { api, state: Mutex::new(state) }
     }
@@ -69,8 +69,8 @@ impl Frames {
     }
 
     /// All other calls, at the end of the answer.
-    pub(super) fn take_last_calls(&self) -> Vec<Called> {
-        self.state().calls.take_all()
+    pub(super) fn take_last_calls(&self) -> LastCalls {
+        self.state().calls.take_last()
     }
 
     /// What the provider needs back, which is taken from here.
@@ -89,7 +89,7 @@ impl ChatFrameSink for Frames {
         state.last = Some(Instant::now());
         let Some(mut event) = frame.json() else { return };
         state.summary.add(self.api, &event);
-        state.calls.add(self.api, &event);
+        state.calls.add(&event);
         state.recorder.add(&mut event, frame.data.len());
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::llm::service::genai::history::REASONING_FIELD;
 use crate::llm::service::genai::target::Api;
 
 /// A larger answer is not sent as provider data. Its next request is rebuilt from text and calls.
@@ -20,11 +21,13 @@ pub(super) struct Recorder {
     /// The arguments of calls, as far as they have arrived.
     arguments: BTreeMap<u64, String>,
     bytes: usize,
+    /// Whether the reasoning came in the field in which it goes back.
+    has_field: bool,
 }
 
 impl Recorder {
     pub(super) fn new(api: Api) -> Self {
-        Self { api, parts: BTreeMap::new(), arguments: BTreeMap::new(), bytes: 0 }
+        Self { api, parts: BTreeMap::new(), arguments: BTreeMap::new(), bytes: 0, has_field: false }
     }
 
     /// Adds an event of `length` bytes.
@@ -117,6 +120,7 @@ impl Recorder {
         }
         let text = delta.get("reasoning_content").or_else(|| delta.get("reasoning"));
         let text = text.cloned();
+        self.has_field |= delta.get(REASONING_FIELD).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
         self.extend_text(0, text.as_ref());
     }
 
@@ -160,6 +164,9 @@ impl Recorder {
                 let text = self.arguments.remove(&0).unwrap_or_default();
                 match (text.is_empty(), details.is_empty()) {
                     (true, true) => Vec::new(),
+                    (_, _) if self.has_field => {
+                        vec![json!({ "reasoning": text, "details": details, "field": REASONING_FIELD })]
+                    }
                     (_, _) => vec![json!({ "reasoning": text, "details": details })],
                 }
             }
@@ -224,7 +231,8 @@ mod tests {
         let chat = |delta: Value| json!({"choices":[{"delta":delta}]});
         let plain =
             [chat(json!({"reasoning_content":"a"})), chat(json!({"reasoning":"b"})), chat(json!({"content":"t"}))];
-        assert_eq!(recorded(Api::Chat, &plain), r#"[{"reasoning":"ab","details":[]}]"#);
+        assert_eq!(recorded(Api::Chat, &plain), r#"[{"reasoning":"ab","details":[],"field":"reasoning_content"}]"#);
+        assert_eq!(recorded(Api::Chat, &plain[1..]), r#"[{"reasoning":"b","details":[]}]"#);
         let detail = |detail: Value| chat(json!({"reasoning_details":[detail]}));
         let details = [
             detail(json!({"type":"reasoning.text","index":0,"text":"a"})),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::rebuild::call_id;
 use crate::llm::proto::ConversationMessage;
 use crate::llm::service::genai::target::Selection;
-use crate::llm::service::provider::{ProviderError, names};
+use crate::llm::service::provider::names;
 
 /// A text of the system, the user or the model.
 pub(super) fn message(role: &str, content: &str) -> Value {
@@ -15,14 +15,7 @@ pub(super) fn message(role: &str, content: &str) -> Value {
 }
 
 /// A former answer from its text and its calls.
-///
-/// # Errors
-/// `invalid_request` when the name of a tool cannot be converted.
-pub(super) fn rebuilt(
-    message: &ConversationMessage,
-    text: &str,
-    selection: Selection<'_>,
-) -> Result<Vec<Value>, ProviderError> {
+pub(super) fn rebuilt(message: &ConversationMessage, text: &str, selection: Selection<'_>) -> Vec<Value> {
     let mut items = Vec::new();
     if !text.trim().is_empty() {
         items.push(self::message("assistant", text));
@@ -32,11 +25,11 @@ pub(super) fn rebuilt(
         items.push(json!({
             "type": "function_call",
             "call_id": call_id(&call.id, selection),
-            "name": names::to_wire(&call.name)?,
+            "name": names::in_history(&call.name),
             "arguments": if is_object { &call.arguments } else { "{}" },
         }));
     }
-    Ok(items)
+    items
 }
 
 /// The result of a call. There is no field for failures.

@@ -3,6 +3,7 @@
 //! A former answer of the same provider and model goes back as it was. Any other answer is rebuilt from its text and
 //! calls, with notes on the work that another provider did for it.
 
+mod as_text;
 mod rebuild;
 mod items;
 mod replay;
@@ -14,11 +15,12 @@ use ::genai::chat::{CacheControl, ChatMessage, ChatRole, ContentPart, MessageCon
 
 use serde_json::Value;
 
+use self::as_text::as_text;
 use self::rebuild::{rebuilt, result};
-pub(super) use self::replay::provider_data;
+pub(super) use self::replay::{REASONING_FIELD, provider_data};
 use self::replay::{replayed, replayed_items};
 use super::target::{Api, Selection};
-use crate::llm::proto::ConversationMessage;
+use crate::llm::proto::{ConversationMessage, GenerateRequest};
 use crate::llm::service::provider::{ErrorCode, ProviderError, foreign};
 
 /// A conversation in the words of the crate.
@@ -43,11 +45,22 @@ pub(super) enum Signatures {
     Rebuilt,
 }
 
-/// Converts the messages.
+/// Converts the messages of a request.
 ///
 /// # Errors
-/// `invalid_request` when there is a second system message, an unknown role, or a tool name that cannot be converted.
-pub(super) fn convert(
+/// `invalid_request` when there is a second system message, or an unknown role.
+pub(super) fn of_request(
+    request: &GenerateRequest,
+    selection: Selection<'_>,
+    signatures: Signatures,
+) -> Result<History, ProviderError> {
+    match as_text(request, selection) {
+        Some(messages) => convert(&messages, selection, signatures),
+        None => convert(&request.messages, selection, signatures),
+    }
+}
+
+fn convert(
     messages: &[ConversationMessage],
     selection: Selection<'_>,
     signatures: Signatures,
@@ -76,15 +89,17 @@ pub(super) fn convert(
                 if !is_replayed {
                     let is_current = last_user.is_none_or(|last| index > last);
                     history.is_unsigned |= is_current && !message.tool_calls.is_empty();
-                    history.rebuild(message, selection)?;
+                    history.rebuild(message, selection);
                 }
             }
             other => return Err(invalid(format!("unknown role '{other}'"))),
         }
     }
     history.push_results(&mut results, &positions, selection);
-    if selection.api == Api::Messages {
-        history.mark_cache();
+    match selection.api {
+        Api::Messages => history.mark_cache(),
+        Api::Converse => history.join_roles(),
+        Api::Responses | Api::Chat | Api::Ollama => {}
     }
     Ok(history)
 }
@@ -112,14 +127,13 @@ impl History {
         is_possible
     }
 
-    fn rebuild(&mut self, message: &ConversationMessage, selection: Selection<'_>) -> Result<(), ProviderError> {
+    fn rebuild(&mut self, message: &ConversationMessage, selection: Selection<'_>) {
         let text = with_notes(message, selection);
         if selection.api == Api::Responses {
-            self.items.extend(items::rebuilt(message, &text, selection)?);
+            self.items.extend(items::rebuilt(message, &text, selection));
         } else {
-            self.messages.extend(rebuilt(message, &text, selection)?);
+            self.messages.extend(rebuilt(message, &text, selection));
         }
-        Ok(())
     }
 
     /// Adds the results of one step in the order of the calls: for Anthropic as one message, because it refuses a call
@@ -144,6 +158,25 @@ impl History {
             self.messages
                 .extend(parts.into_iter().map(|part| ChatMessage::tool(MessageContent::from_parts(vec![part]))));
         }
+    }
+
+    /// Joins neighbours of one role: the roles of Bedrock have to alternate, and results are messages of the user.
+    fn join_roles(&mut self) {
+        let mut joined: Vec<ChatMessage> = Vec::with_capacity(self.messages.len());
+        for mut message in std::mem::take(&mut self.messages) {
+            if message.role == ChatRole::Tool {
+                message.role = ChatRole::User;
+            }
+            match joined.last_mut() {
+                Some(last) if last.role == message.role && message.role != ChatRole::System => {
+                    let parts = std::mem::take(&mut last.content).into_parts().into_iter();
+                    last.content =
+                        MessageContent::from_parts(parts.chain(message.content.into_parts()).collect::<Vec<_>>());
+                }
+                Some(_) | None => joined.push(message),
+            }
+        }
+        self.messages = joined;
     }
 
     /// Lets Anthropic cache the tools with the system message, and the conversation up to its last message. The end of
@@ -241,6 +274,23 @@ mod tests {
         let output = |id: &str| json!({"type":"function_call_output","call_id":id,"output":id});
         let expected = [text("system", "s"), text("user", "u"), call("1"), call("2"), output("1"), output("2")];
         assert_eq!(responses.items, expected);
+    }
+
+    #[test]
+    fn the_roles_of_bedrock_alternate() {
+        let messages = [
+            message("system", "s"),
+            message("user", "u"),
+            message("user", "v"),
+            step(&["1", "2"], None),
+            answered("2"),
+            answered("1"),
+            message("user", "w"),
+            message("assistant", "a"),
+            message("assistant", "b"),
+        ];
+        let expected = ["System s", "User u v", r#"Assistant 1{"x":1} 2{"x":1}"#, "User =1 =2 w", "Assistant a b"];
+        assert_eq!(shown(&converted("bedrock", &messages, Signatures::Replayed)), expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::llm::proto::ConversationMessage;
 use crate::llm::service::genai::target::{Api, Selection};
-use crate::llm::service::provider::{ProviderError, names};
+use crate::llm::service::provider::names;
 
 /// The characters of a call's id that every provider accepts, except for Mistral.
 const MAX_ID_CHARS: usize = 64;
@@ -14,14 +14,7 @@ const MAX_ID_CHARS: usize = 64;
 const MISTRAL_ID_CHARS: usize = 9;
 
 /// A former answer from a text and its calls; `None` if it has neither.
-///
-/// # Errors
-/// `invalid_request` when the name of a tool cannot be converted.
-pub(super) fn rebuilt(
-    message: &ConversationMessage,
-    text: &str,
-    selection: Selection<'_>,
-) -> Result<Option<ChatMessage>, ProviderError> {
+pub(super) fn rebuilt(message: &ConversationMessage, text: &str, selection: Selection<'_>) -> Option<ChatMessage> {
     let mut parts = Vec::new();
     // Anthropic refuses a text of blanks.
     if !text.trim().is_empty() {
@@ -31,12 +24,12 @@ pub(super) fn rebuilt(
         let arguments = serde_json::from_str::<Value>(&call.arguments).ok().filter(Value::is_object);
         parts.push(ContentPart::ToolCall(ToolCall {
             call_id: call_id(&call.id, selection),
-            fn_name: names::to_wire(&call.name)?,
+            fn_name: names::in_history(&call.name),
             fn_arguments: arguments.unwrap_or_else(|| Value::Object(Map::new())),
             thought_signatures: None,
         }));
     }
-    Ok((!parts.is_empty()).then(|| ChatMessage::assistant(MessageContent::from_parts(parts))))
+    (!parts.is_empty()).then(|| ChatMessage::assistant(MessageContent::from_parts(parts)))
 }
 
 /// The result of a call. Only Anthropic has a field for failures.
@@ -47,7 +40,7 @@ pub(super) fn result(message: &ConversationMessage, selection: Selection<'_>) ->
         return ContentPart::from_custom(result, None);
     }
     let response = ToolResponse::new(id, &message.content);
-    ContentPart::ToolResponse(response.with_fn_name(names::to_wire(&message.tool_name).unwrap_or_default()))
+    ContentPart::ToolResponse(response.with_fn_name(names::in_history(&message.tool_name)))
 }
 
 /// The id of a call as the provider accepts it; another provider may have made it.

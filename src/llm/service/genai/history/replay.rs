@@ -13,6 +13,8 @@ use crate::llm::service::genai::models::is_same;
 use crate::llm::service::genai::target::{Api, Selection};
 use crate::llm::service::provider::names;
 
+/// The field of chat completions in which reasoning goes back.
+pub(in crate::llm::service::genai) const REASONING_FIELD: &str = "reasoning_content";
 /// A larger payload is not sent.
 const MAX_PAYLOAD_BYTES: usize = 8 * 1024 * 1024;
 
@@ -67,7 +69,7 @@ pub(super) fn replayed(message: &ConversationMessage, selection: Selection<'_>) 
     // Every call has to have its result, so only the calls of the message go back.
     let is_known = |id: &str| message.tool_calls.iter().any(|call| call.id == id);
     parts.retain(|part| call(part).is_none_or(|(id, _)| is_known(id)));
-    let parts = has_calls_of(&parts, message).then_some(parts)?;
+    let parts = has_calls_of(&parts, message).then(|| with_accepted_names(parts))?;
     let messages = split(parts.into_iter().map(|part| ContentPart::from_custom(part, None)).collect());
     (!messages.is_empty()).then_some(messages)
 }
@@ -75,7 +77,7 @@ pub(super) fn replayed(message: &ConversationMessage, selection: Selection<'_>) 
 /// The items of a former answer, as they were; `None` if they have to be rebuilt.
 pub(super) fn replayed_items(message: &ConversationMessage, selection: Selection<'_>) -> Option<Vec<Value>> {
     let parts = own_parts(message, selection)?;
-    let items = has_calls_of(&parts, message).then(|| acceptable(parts))?;
+    let items = has_calls_of(&parts, message).then(|| acceptable(with_accepted_names(parts)))?;
     (!items.is_empty()).then_some(items)
 }
 
@@ -83,6 +85,18 @@ pub(super) fn replayed_items(message: &ConversationMessage, selection: Selection
 fn has_calls_of(parts: &[Value], message: &ConversationMessage) -> bool {
     let known = message.tool_calls.iter().map(|call| (call.id.as_str(), call.name.clone()));
     parts.iter().filter_map(call).map(|(id, name)| (id, names::from_wire(name))).eq(known)
+}
+
+/// The parts with the names that the results of their calls have. A provider refuses a name that the model made up.
+fn with_accepted_names(mut parts: Vec<Value>) -> Vec<Value> {
+    for part in &mut parts {
+        let Some((_, name)) = call(part) else { continue };
+        let accepted = names::in_history(&names::from_wire(name));
+        if let Some(field) = part.get_mut("name").filter(|field| **field != accepted) {
+            *field = Value::String(accepted);
+        }
+    }
+    parts
 }
 
 /// The id and the name of a call.
@@ -136,7 +150,7 @@ fn is_empty(part: &ContentPart) -> bool {
 
 /// The answer with its reasoning, for the providers that want it back.
 fn reasoning(message: &ConversationMessage, selection: Selection<'_>, parts: Vec<Value>) -> Option<Vec<ChatMessage>> {
-    let mut rest = rebuilt(message, &message.content, selection).ok().flatten()?;
+    let mut rest = rebuilt(message, &message.content, selection)?;
     let mut content = Vec::new();
     for mut part in parts {
         if let Some(Value::Array(details)) =
@@ -145,9 +159,10 @@ fn reasoning(message: &ConversationMessage, selection: Selection<'_>, parts: Vec
             content.extend(std::mem::take(details).into_iter().map(|detail| ContentPart::from_custom(detail, None)));
         }
         let text = part.get("reasoning").and_then(Value::as_str).unwrap_or_default();
-        // Others refuse the field or ignore it. It belongs to calls.
-        let is_wanted = matches!(selection.provider(), "deepseek" | "mistral") && !message.tool_calls.is_empty();
-        if is_wanted && !text.is_empty() {
+        // A server that sent the field accepts it, and may want it. Others refuse or ignore it. It belongs to calls.
+        let is_known = matches!(selection.provider(), "deepseek" | "mistral");
+        let is_wanted = is_known || part.get("field").and_then(Value::as_str) == Some(REASONING_FIELD);
+        if is_wanted && !text.is_empty() && !message.tool_calls.is_empty() {
             content.push(ContentPart::ReasoningContent(text.to_owned()));
         }
     }
@@ -266,5 +281,21 @@ mod tests {
         let detail = r#"{"type":"reasoning.text","text":"hm","signature":"s"}"#.to_owned();
         assert_eq!(replay("openrouter", "m", &of("openrouter")), Some(vec![vec![detail, call]]));
         assert_eq!(replay("groq", "m", &of("groq")), None);
+        let parts = r#"[{"reasoning":"hm","details":[],"field":"reasoning_content"}]"#;
+        for provider in ["openai-compatible", "openrouter", "fireworks", "together", "groq"] {
+            let own = message((provider, "m", "openai.reasoning.v1", parts), "a.b");
+            let expected = vec![vec!["reasoning hm".to_owned(), "call 1 a__b {}".to_owned()]];
+            assert_eq!(replay(provider, "m", &own), Some(expected), "{provider}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_the_model_made_up_goes_back_in_an_accepted_form() {
+        let made_up = "a.b<|channel|>";
+        let accepted = names::in_history(made_up);
+        let blocks = BLOCKS.replace("a__b", "a__b<|channel|>");
+        let own = message(("anthropic", "claude-sonnet-4-5", "anthropic.blocks.v1", &blocks), made_up);
+        let found = replay("anthropic", "claude-sonnet-4-5", &own).unwrap().concat().concat();
+        assert!(found.contains(&format!(r#""name":"{accepted}""#)) && !found.contains("<|"), "{found}");
     }
 }

@@ -48,7 +48,10 @@ async fn answers_of_both_interfaces_of_openai_are_the_same() {
     assert_eq!(chat[3..5], calls(["tool-A", "tool-B"]));
     assert_eq!(
         chat[5..7],
-        ["tool_calls|tool_calls||chatcmpl-1|qwen3", r#"data [{"reasoning":"The pod restarts.","details":[]}]"#]
+        [
+            "tool_calls|tool_calls||chatcmpl-1|qwen3",
+            r#"data [{"reasoning":"The pod restarts.","details":[],"field":"reasoning_content"}]"#
+        ]
     );
     // The crate adds the thoughts of xAI to its output.
     assert_eq!(chat[7..], ["usage 30 17 42 5 4 0", "end"]);
