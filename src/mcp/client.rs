@@ -111,8 +111,8 @@ impl Servers {
     async fn send(&self, request: ToolRequest<'_>) -> Result<ToolReply, Unsent> {
         let begun = Instant::now();
         let ToolRequest { call, timeout, spec, lease } = request;
-        let (server, params) = self.route(request)?;
-        self.check_arguments(spec, &params).await?;
+        let (server, mut params) = self.route(request)?;
+        self.check_arguments(spec, &mut params).await?;
         let _permit = server.permit(timeout.saturating_sub(begun.elapsed())).await.map_err(Unsent::Unavailable)?;
         let ServerConfig { tool_timeout, max_tool_timeout, .. } = server.config;
         let (idle, total) = (tool_timeout.min(timeout), max_tool_timeout.min(timeout));
@@ -133,6 +133,10 @@ impl Servers {
                 let error = self.context.masked(&format!("{}: {fault}", call.tool));
                 ToolReply::NoAnswer { error, timeout: false }
             }
+            Err(CallFailure::Unreadable(fault)) => {
+                let error = self.context.masked(&format!("{}: {fault}", call.tool));
+                ToolReply::NoAnswer { error, timeout: false }
+            }
             Err(CallFailure::Timeout(expired)) => {
                 let error = self.context.masked(&format!("{}: {expired}", call.tool));
                 ToolReply::NoAnswer { error, timeout: true }
@@ -146,8 +150,7 @@ impl Servers {
         // The plan has the server's own name of the tool.
         let tool = request.spec.map_or(tool, ToolSpec::tool);
         let server = &self.server(name).map_err(Unsent::Unavailable)?.server;
-        let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
-        let arguments = serde_json::from_str::<JsonObject>(arguments)
+        let arguments = arguments_of(&call.arguments)
             .map_err(|error| Unsent::Refused(format!("the arguments are not a JSON object: {error}")))?;
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         if let Some(context) = trace::outgoing() {
@@ -156,9 +159,9 @@ impl Servers {
         Ok((server, params))
     }
 
-    /// Compares the arguments with the schema that the model has seen.
-    async fn check_arguments(&self, spec: Option<&ToolSpec>, params: &CallToolRequestParams) -> Result<(), Unsent> {
-        let (Some(spec), Some(arguments)) = (spec, &params.arguments) else { return Ok(()) };
+    /// Compares the arguments with the schema that the model has seen, and writes them as it wants them.
+    async fn check_arguments(&self, spec: Option<&ToolSpec>, params: &mut CallToolRequestParams) -> Result<(), Unsent> {
+        let (Some(spec), Some(arguments)) = (spec, &mut params.arguments) else { return Ok(()) };
         let comparison = self.arguments.compare(&spec.parameters_schema, arguments).await;
         metrics::counter!("tarsy_tool_argument_checks_total", "outcome" => comparison.as_str()).increment(1);
         match comparison {
@@ -172,6 +175,19 @@ impl Servers {
         let result = CallToolResult::error(vec![ContentBlock::text(text)]);
         result::reply(&result, &self.context.mask)
     }
+}
+
+/// The arguments of a call. Some models write the object as JSON in a text, or `null` for none.
+fn arguments_of(text: &str) -> Result<JsonObject, serde_json::Error> {
+    if matches!(text.trim(), "" | "null") {
+        return Ok(JsonObject::new());
+    }
+    let fault = match serde_json::from_str::<JsonObject>(text) {
+        Ok(arguments) => return Ok(arguments),
+        Err(fault) => fault,
+    };
+    let inner = serde_json::from_str::<String>(text).ok();
+    inner.and_then(|inner| serde_json::from_str(&inner).ok()).ok_or(fault)
 }
 
 /// Why a call was not sent.

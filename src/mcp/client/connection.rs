@@ -19,6 +19,7 @@ use super::list::declared::Declared;
 use super::list::pages::{self, ListFault};
 use super::result;
 use super::session_limit::CountedConnection;
+use super::transport::UNREADABLE;
 use super::transport::child;
 use super::transport::http::{self, BearerToken, HttpFault, TransportFault, fault_of};
 use crate::mcp::Error;
@@ -60,6 +61,8 @@ pub(super) struct Connection {
 pub(super) enum CallFailure {
     /// The server answered with a protocol error.
     Refused(String),
+    /// The server sent an answer that cannot be read.
+    Unreadable(String),
     /// The server cannot have acted on the call.
     Unsent(String),
     /// The connection broke, or a status took the place of the answer.
@@ -187,6 +190,10 @@ impl Connection {
             }
             Ok(ServerResult::CustomResult(other)) if let Some(result) = result::read(&other.0) => Ok(result),
             Ok(_) => no_result("the tool sent a message that is no result of a tool"),
+            // The server has answered, and perhaps done its work: its connection is as good as before.
+            Err(NoAnswer::Failed(ServiceError::McpError(error))) if error.code.0 == UNREADABLE => {
+                Err(CallFailure::Unreadable(error.message.into_owned()))
+            }
             Err(NoAnswer::Failed(ServiceError::McpError(error))) => no_result(&words(&error)),
             Err(NoAnswer::Failed(ServiceError::TransportSend(error))) => Err(match fault_of(&error) {
                 TransportFault { text, unsent: true } => CallFailure::Unsent(text),

@@ -7,6 +7,9 @@ use crate::engine::ports::ToolReply;
 use crate::investigation::mask::Mask;
 use crate::investigation::visible::visible;
 
+/// Begins the structured content below a text that does not have it.
+const STRUCTURED: &str = "[The structured content of this result:]";
+
 /// The reply to a call with this result. Masks what is visible: an invisible character within a secret would hide it
 /// from the mask and from people, and not from the model.
 pub(super) fn reply(result: &CallToolResult, mask: &Mask) -> ToolReply {
@@ -42,7 +45,8 @@ fn read_block(block: &Value) -> ContentBlock {
     ContentBlock::text(text.unwrap_or_else(|| format!("[content of the type {kind:?} that cannot be read]")))
 }
 
-/// The blocks, one below the other. Servers repeat structured content as text, so it is added only without a text.
+/// The blocks, one below the other, and the structured content, unless the text has it already: many servers repeat it
+/// there, and others write a summary.
 fn flatten(result: &CallToolResult) -> String {
     let has_text = result.content.iter().any(|content| match content {
         ContentBlock::Text(text) => !text.text.trim().is_empty(),
@@ -51,9 +55,29 @@ fn flatten(result: &CallToolResult) -> String {
         }
         _ => false,
     });
-    let structured = result.structured_content.as_ref().filter(|_| !has_text).map(ToString::to_string);
+    let is_repeated = |structured: &&Value| has_text && repeats(&result.content, structured);
+    let structured = result.structured_content.as_ref().filter(|structured| !is_repeated(structured));
+    let structured = structured.map(|data| if has_text { format!("{STRUCTURED}\n{data}") } else { data.to_string() });
     let blocks = result.content.iter().map(block).chain(structured).filter(|text| !text.is_empty());
     blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether the text is the structured content: as one JSON, or as one text for each member of its only list. Some
+/// frameworks wrap a value that is no object into an object with one member.
+fn repeats(content: &[ContentBlock], structured: &Value) -> bool {
+    let texts: Vec<&str> = content.iter().filter_map(|block| Some(block.as_text()?.text.trim())).collect();
+    let is_text_of = |text: &str, value: &Value| match value {
+        Value::String(known) => known.trim() == text,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => false,
+    } || serde_json::from_str::<Value>(text).is_ok_and(|json| json == *value);
+    let wrapped =
+        structured.as_object().filter(|members| members.len() == 1).and_then(|members| members.values().next());
+    [Some(structured), wrapped].into_iter().flatten().any(|value| {
+        let is_list_of = |items: &Vec<Value>| {
+            items.len() == texts.len() && items.iter().zip(&texts).all(|(item, text)| is_text_of(text, item))
+        };
+        texts.iter().any(|text| is_text_of(text, value)) || value.as_array().is_some_and(is_list_of)
+    })
 }
 
 fn block(block: &ContentBlock) -> String {
@@ -102,6 +126,30 @@ mod tests {
     }
 
     #[test]
+    fn structured_content_is_added_unless_the_text_is_the_same() {
+        let result = |texts: Value, structured: Value| {
+            let texts = texts.as_array().unwrap().iter();
+            let blocks: Vec<Value> = texts.map(|text| json!({"type": "text", "text": text})).collect();
+            flat(json!({"content": blocks, "structuredContent": structured}))
+        };
+        let added = |text: &str, data: &str| answered(&format!("{text}\n{STRUCTURED}\n{data}"));
+        let pods = json!({"pods": ["a", "b"]});
+        assert_eq!(result(json!(["Found 2 pods."]), pods.clone()), added("Found 2 pods.", r#"{"pods":["a","b"]}"#));
+        assert_eq!(result(json!(["7 of 9"]), json!({"result": 7})), added("7 of 9", r#"{"result":7}"#));
+        for (texts, structured) in [
+            (json!(["{ \"pods\": [\"a\", \"b\"] }"]), pods.clone()),
+            (json!(["Found 2 pods.", "{\"pods\":[\"a\",\"b\"]}"]), pods),
+            (json!(["a text\n"]), json!({"result": "a text"})),
+            (json!(["7"]), json!({"result": 7})),
+            (json!(["{\"x\":1}", "{\"x\":2}"]), json!({"result": [{"x": 1}, {"x": 2}]})),
+        ] {
+            let whole =
+                texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect::<Vec<_>>().join("\n");
+            assert_eq!(result(texts, structured), answered(&whole));
+        }
+    }
+
+    #[test]
     fn every_kind_of_content_becomes_text() {
         let result = json!({"content": [
             {"type": "text", "text": "one\u{0}"},
@@ -111,7 +159,7 @@ mod tests {
             {"type": "resource", "resource": {"uri": "file:///b", "blob": "QUI="}},
             {"type": "resource_link", "uri": "file:///c", "name": "c"},
             {"type": "resource_link", "uri": "file:///d", "name": "d", "mimeType": "a/b", "description": "All."},
-        ], "structuredContent": {"not": "shown"}});
+        ]});
         let expected = "one\n[image image/png 12 KB]\n[audio audio/wav 3 B]\ninline\n\
                         file:///b [resource binary 2 B]\nc <file:///c>\nd <file:///d> a/b: All.";
         assert_eq!(flat(result), answered(expected));

@@ -244,6 +244,11 @@ pub(super) const WORKER: &[Metric] = &[
     )
     .by("reason", ASKED_AGAIN),
     counter("tarsy_incomplete_analyses_total", "analyses with a mark: the last answers of the model were cut off"),
+    counter(
+        "tarsy_mcp_tools_left_out_total",
+        "tools in the lists of MCP servers that could not be offered, and odd members of tools that were",
+    )
+    .by("part", &["tool", "member"]),
     counter("tarsy_tool_result_summaries_total", "long tool results that a model was asked to summarise")
         .by("outcome", &["done", "failed"]),
     gauge("tarsy_mcp_session_connections", "connections to MCP servers that belong to one session (scope: session)"),

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::lines::BoundedLines;
+use super::open::OpenRequests;
 
 /// For the exit of a child and of its own children: once after its input was closed, and once after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -30,6 +31,7 @@ pub(in crate::mcp::client) struct ServerProcess {
     /// `None` after the group has ended.
     group: Option<Pid>,
     lines: AsyncRwTransport<RoleClient, BoundedLines<ChildStdout>, ChildStdin>,
+    open: OpenRequests,
     exited_at: Option<Instant>,
     /// Cancelled when no further line is read: the output has ended, or the child has exited.
     ended: CancellationToken,
@@ -46,8 +48,10 @@ impl ServerProcess {
         let stderr = child.stderr.take();
         let group = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         // The reader limits the length of lines already.
-        let lines = AsyncRwTransport::new(BoundedLines::new(stdout), stdin).with_max_line_length(usize::MAX);
-        Ok((Self { child, group, lines, exited_at: None, ended }, stderr))
+        let open = OpenRequests::default();
+        let reader = BoundedLines::new(stdout, open.clone());
+        let lines = AsyncRwTransport::new(reader, stdin).with_max_line_length(usize::MAX);
+        Ok((Self { child, group, lines, open, exited_at: None, ended }, stderr))
     }
 
     /// Closes the input, then sends SIGTERM, then SIGKILL: the order that MCP prescribes. The signals reach the whole
@@ -103,6 +107,7 @@ impl Transport<RoleClient> for ServerProcess {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.open.sent(&message);
         self.lines.send(message)
     }
 

@@ -284,7 +284,6 @@ async fn garbage(request: &Value, out: &Out) -> Next {
     for message in [
         json!({"jsonrpc": "2.0", "id": 999_999, "result": {"content": []}}),
         json!({"jsonrpc": "2.0", "id": "unknown", "result": {}}),
-        json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "parse error"}}),
         json!({"jsonrpc": "1.0", "id": 0, "result": 7}),
         json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1}}),
         json!({"jsonrpc": "2.0", "method": "notifications/nothing"}),

@@ -1,11 +1,12 @@
 //! Compares the arguments of a call with the JSON schema of its tool before the call is sent.
 //!
-//! The comparison refuses only what the schema clearly forbids. With a schema that cannot be used, or that would take
-//! too long, the call is sent unchecked, because the server checks its arguments itself. No reference outside of the
-//! schema is followed.
+//! Arguments with one sensible reading are written as the schema wants them (`fitted`). The comparison refuses only what
+//! the schema clearly forbids. With a schema that cannot be used, or that would take too long, the call is sent unchecked,
+//! because the server checks its arguments itself. No reference outside of the schema is followed.
 
 mod cost;
 mod faults;
+mod fitted;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,25 +59,51 @@ pub(in crate::mcp::client) struct ArgumentChecks {
 }
 
 impl ArgumentChecks {
-    /// Compares `arguments` with `schema`, a JSON schema as text. Takes two seconds at most. Cancel safe.
-    pub(in crate::mcp::client) async fn compare(self: &Arc<Self>, schema: &str, arguments: &JsonObject) -> Comparison {
+    /// Compares `arguments` with `schema`, a JSON schema as text, and writes them as it wants them. Takes two
+    /// seconds at most. Cancel safe.
+    pub(in crate::mcp::client) async fn compare(
+        self: &Arc<Self>,
+        schema: &str,
+        arguments: &mut JsonObject,
+    ) -> Comparison {
         // A masked value in a schema would forbid the true one.
         if schema.contains(MASKED) {
             return Comparison::Unchecked;
         }
+        let given = Value::Object(arguments.clone());
         let (checks, schema) = (Arc::clone(self), Arc::<str>::from(schema));
-        let arguments = Value::Object(arguments.clone());
-        let comparing = tokio::task::spawn_blocking(move || checks.compare_now(&schema, &arguments));
-        let comparison = tokio::time::timeout(MAX_TIME, comparing).await;
-        comparison.unwrap_or(Ok(Comparison::Unchecked)).unwrap_or(Comparison::Unchecked)
+        let comparing = tokio::task::spawn_blocking(move || checks.compare_fitted(&schema, &given));
+        let Ok(Ok((comparison, fitted))) = tokio::time::timeout(MAX_TIME, comparing).await else {
+            return Comparison::Unchecked;
+        };
+        if let Some(Value::Object(fitted)) = fitted {
+            *arguments = fitted;
+        }
+        comparison
     }
 
-    fn compare_now(&self, schema: &Arc<str>, arguments: &Value) -> Comparison {
-        let Ok(parsed) = serde_json::from_str(schema) else { return Comparison::Unchecked };
-        if !cost::is_bounded(&parsed, arguments) {
+    /// The comparison and, if it needs them, other arguments. Those that fit stay as they are.
+    fn compare_fitted(&self, schema: &Arc<str>, arguments: &Value) -> (Comparison, Option<Value>) {
+        let Ok(parsed) = serde_json::from_str(schema) else { return (Comparison::Unchecked, None) };
+        let parsed = fitted::with_null(parsed);
+        let comparison = self.compare_now(schema, &parsed, arguments);
+        if !matches!(comparison, Comparison::Unfit(_)) {
+            return (comparison, None);
+        }
+        let Some(fitted) = fitted::fitted(&parsed, arguments) else { return (comparison, None) };
+        match self.compare_now(schema, &parsed, &fitted) {
+            Comparison::Fit => (Comparison::Fit, Some(fitted)),
+            Comparison::Unchecked => (comparison, None),
+            // Without what is meant well, the faults are those that the model has to correct.
+            unfit @ Comparison::Unfit(_) => (unfit, None),
+        }
+    }
+
+    fn compare_now(&self, schema: &Arc<str>, parsed: &Value, arguments: &Value) -> Comparison {
+        if !cost::is_bounded(parsed, arguments) {
             return Comparison::Unchecked;
         }
-        let Some(validator) = self.compiled(schema, &parsed) else { return Comparison::Unchecked };
+        let Some(validator) = self.compiled(schema, parsed) else { return Comparison::Unchecked };
         faults::find(&validator, arguments)
     }
 

@@ -7,9 +7,9 @@ use super::*;
 async fn compare(schema: &Value, arguments: Value) -> Comparison {
     let Value::Object(arguments) = arguments else { panic!("not an object") };
     let checks = Arc::new(ArgumentChecks::default());
-    let first = checks.compare(&schema.to_string(), &arguments).await;
+    let first = checks.compare(&schema.to_string(), &mut arguments.clone()).await;
     // The schema that was compiled and kept finds the same.
-    assert_eq!(checks.compare(&schema.to_string(), &arguments).await, first);
+    assert_eq!(checks.compare(&schema.to_string(), &mut arguments.clone()).await, first);
     first
 }
 
@@ -67,6 +67,45 @@ async fn arguments_that_fit_pass_and_each_fault_names_its_place_and_its_rule() {
 }
 
 #[tokio::test]
+async fn arguments_with_one_sensible_reading_are_written_as_the_schema_wants_them() {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["name"],
+    "$defs": {"Labels": {"type": "object", "properties": {"app": {"type": "string"}, "tier": {"type": "string"}}}},
+    "properties": {
+        "name": {"type": "string"},
+        "note": {"type": "string", "nullable": true},
+        "kind": {"enum": ["pod", "node"], "nullable": true},
+        "limit": {"type": "integer"},
+        "names": {"type": "array", "items": {"type": "string"}},
+        "labels": {"$ref": "#/$defs/Labels"},
+        "pattern": {"type": ["string", "object"]},
+        "any": {},
+    }});
+    for (given, sent) in [
+        (
+            json!({"name": "a", "note": null, "kind": null, "any": null}),
+            json!({"name": "a", "note": null, "kind": null, "any": null}),
+        ),
+        (json!({"name": "a", "limit": null}), json!({"name": "a"})),
+        (json!({"name": "a", "names": "[\"b\"]"}), json!({"name": "a", "names": ["b"]})),
+        (json!({"name": "a", "labels": "{\"app\":\"b\",\"tier\":null}"}), json!({"name": "a", "labels": {"app": "b"}})),
+        (json!({"name": "a", "labels": {"tier": null}, "names": null}), json!({"name": "a", "labels": {}})),
+        (json!({"name": "[1]", "pattern": "{}", "any": "{}"}), json!({"name": "[1]", "pattern": "{}", "any": "{}"})),
+    ] {
+        let Value::Object(mut arguments) = given.clone() else { panic!("{given}") };
+        let checks = Arc::new(ArgumentChecks::default());
+        let comparison = checks.compare(&schema.to_string(), &mut arguments).await;
+        assert_eq!((comparison, Value::Object(arguments)), (Comparison::Fit, sent), "{given}");
+    }
+    for (given, expected) in [
+        (json!({"name": null}), "/name: value is not of type \"string\""),
+        (json!({"name": "a", "limit": "5"}), "/limit: value is not of type \"integer\""),
+        (json!({"name": "a", "names": "{}", "limit": null}), "/names: value is not of type \"array\""),
+    ] {
+        assert_eq!(faults(&schema, given).await, [expected]);
+    }
+}
+
+#[tokio::test]
 async fn many_and_long_faults_are_cut() {
     let properties: serde_json::Map<_, _> = (0..9).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
     let all: serde_json::Map<_, _> = (0..9).map(|n| (format!("p{n}"), json!(1))).collect();
@@ -99,7 +138,7 @@ async fn a_call_passes_unchecked_when_its_schema_cannot_be_used() {
     }
     let checks = Arc::new(ArgumentChecks::default());
     let Value::Object(arguments) = arguments else { panic!() };
-    assert_eq!(checks.compare("no json", &arguments).await, Comparison::Unchecked);
+    assert_eq!(checks.compare("no json", &mut arguments.clone()).await, Comparison::Unchecked);
 }
 
 #[tokio::test]

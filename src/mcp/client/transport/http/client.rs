@@ -22,6 +22,8 @@ use super::pace::StreamPace;
 use super::reason::reason;
 use super::{BearerToken, HttpFault, MAX_MESSAGE_BYTES};
 use crate::investigation::intake::headers::TRACEPARENT;
+use crate::mcp::client::transport::message;
+use crate::mcp::client::transport::open::OpenRequests;
 
 /// The longest body of a refusal that is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
@@ -133,7 +135,8 @@ impl HttpClient {
         };
         let may_answer = !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
         if may_answer
-            && let Ok(ServerJsonRpcMessage::Error(error)) = serde_json::from_slice(&body)
+            && let Some(message) = message::read(without_bom(&body), &OpenRequests::only(None))
+            && let Ok(ServerJsonRpcMessage::Error(error)) = serde_json::from_slice(&message)
             && error.id == Some(request)
         {
             return Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), session));
@@ -170,10 +173,19 @@ async fn answer(response: Response, request: RequestId) -> Result<StreamableHttp
     // JSON is read under any type, or none: it cannot be taken for something else.
     let fault = if has_type(&response, JSON) { "the answer is no JSON-RPC" } else { NEITHER };
     let message = match read(response, MAX_MESSAGE_BYTES).await.map_err(StreamableHttpError::Client)? {
-        ReadBody::Whole(body) => serde_json::from_slice(without_bom(&body)).map_err(|_error| broken(fault))?,
+        ReadBody::Whole(body) => {
+            let open = OpenRequests::only(Some(&request));
+            let message = message::read(without_bom(&body), &open).ok_or_else(|| broken(&with_words(fault, &body)))?;
+            serde_json::from_slice(&message).map_err(|_error| broken(&with_words(fault, &body)))?
+        }
         ReadBody::TooLarge => too_large(Some(request), MAX_MESSAGE_BYTES),
     };
     Ok(StreamableHttpPostResponse::Json(message, session))
+}
+
+/// The fault with the words of the server, if they are no page of HTML.
+fn with_words(fault: &str, body: &[u8]) -> String {
+    reason(body).map_or_else(|| fault.to_owned(), |words| format!("{fault}: {words}"))
 }
 
 fn broken(text: &str) -> Failure {
