@@ -153,7 +153,7 @@ def error_of(case, failure, tried, has_new_codes):
     if sent:
         start, code = f"Stream failed after partial output ({sent} chunks): [$REQ] ", "partial_stream_error"
     elif failure.is_retryable and len(tried) == MAX_ATTEMPTS:
-        start, code = f"Generation failed after {MAX_ATTEMPTS} retries: [$REQ] ", failure.code
+        start, code = f"Generation failed after {MAX_ATTEMPTS} attempts: [$REQ] ", failure.code
     else:
         start, code = "Generation failed: ", failure.code
     error = {

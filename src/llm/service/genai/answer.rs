@@ -9,7 +9,7 @@ use ::genai::chat::{ChatStreamEvent, StreamEnd, Usage};
 use serde::de::IgnoredAny;
 
 use super::finish;
-use super::frames::{Called, Frames, Summary};
+use super::frames::{Called, DONE, Frames, REFUSAL, Summary};
 use super::history::provider_data;
 use super::target::Selection;
 use crate::llm::proto::generate_response::Content;
@@ -17,7 +17,7 @@ use crate::llm::proto::{FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, Usa
 use crate::llm::service::provider::finish::{Finish, Written};
 use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::schemas::Renamed;
-use crate::llm::service::provider::{ErrorCode, ProviderError, names};
+use crate::llm::service::provider::{ErrorCode, ProviderError, names, repair};
 use crate::llm::service::writer::ResponseWriter;
 
 /// An answer that has begun.
@@ -100,13 +100,20 @@ impl<'a> Answer<'a> {
         let summary = frames.summary();
         let end = self.end.take().unwrap_or_default();
         let stop_reason = end.captured_stop_reason.as_ref().map(|reason| reason.raw().to_owned());
-        let Some(reason) = summary.finish_reason.clone().or(stop_reason) else {
+        let reason = summary.finish_reason.clone().or(stop_reason);
+        let Some(reason) = reason.or_else(|| summary.is_done.then(|| DONE.to_owned())) else {
             return Err(ProviderError::transient(
                 ErrorCode::Unavailable,
                 "the stream of the provider ended without a finish reason",
             ));
         };
-        let finish = finish::of(&reason);
+        let finish = match reason.as_str() {
+            // The stream is whole, although its server gave no reason.
+            DONE => Finish::Stop,
+            // A model that refuses stops as any other one.
+            _ if !summary.refusal.trim().is_empty() => finish::of(REFUSAL),
+            reason => finish::of(reason),
+        };
         let usage = end.captured_usage.clone().or_else(|| summary.usage.clone());
         let last = frames.take_last_calls();
         // Which arguments belong to which call is unknown. Of an answer that was cut, the rest may have said it.
@@ -119,7 +126,7 @@ impl<'a> Answer<'a> {
         }
         self.write_unclear(finish).await;
         if let Some(error) = finish.error(&reason, self.written) {
-            return Err(error);
+            return Err(refused(error, &summary.refusal, self.key));
         }
         self.writer.finish(self.info(finish, reason, left_out, summary)).await;
         if let Some(data) = provider_data(selection, &frames.take_parts()) {
@@ -158,9 +165,20 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// The error of an answer without content, with the words of a model that refused.
+fn refused(error: ProviderError, words: &str, key: Option<&ApiKey>) -> ProviderError {
+    let words = words.trim();
+    if words.is_empty() || error.code != ErrorCode::Blocked {
+        return error;
+    }
+    let words = key.map_or_else(|| words.to_owned(), |key| key.redact(words));
+    ProviderError::new(ErrorCode::Blocked, format!("The model refused to answer: {words}")).with_status(REFUSAL)
+}
+
 /// JSON without the spaces between its words, each of which keeps its spelling; `None` if the text is no JSON.
 fn compact(text: &str) -> Option<String> {
-    serde_json::from_str::<IgnoredAny>(text).ok()?;
+    let text = repair::whole(text);
+    serde_json::from_str::<IgnoredAny>(&text).ok()?;
     let (mut is_text, mut is_escaped) = (false, false);
     let keep = |letter: &char| {
         let is_kept = is_text || !letter.is_ascii_whitespace();

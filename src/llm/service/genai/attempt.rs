@@ -15,17 +15,17 @@ use tracing::instrument::WithSubscriber as _;
 use super::answer::Answer;
 use super::fault;
 use super::frames::Frames;
+use super::relay::{Relay, Relayed};
 use super::request::Prepared;
 use crate::llm::service::call::{Call, Deadline};
-use crate::llm::service::provider::ProviderError;
 use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::retry::Attempt;
 use crate::llm::service::provider::timeouts::{Silence, Timeouts, within};
+use crate::llm::service::provider::{ErrorCode, ProviderError, http};
 
 /// A request to a provider.
 #[derive(Debug)]
 pub(super) struct GenaiAttempt<'a> {
-    pub(super) client: Client,
     pub(super) target: ServiceTarget,
     pub(super) key: Option<ApiKey>,
     pub(super) timeouts: Timeouts,
@@ -36,6 +36,15 @@ pub(super) struct GenaiAttempt<'a> {
 
 impl Attempt for GenaiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
+        let refused = match self.answer(call).await {
+            Err(error) if call.writer.parts_sent() == 0 && self.prepared.correct(&error) => error,
+            outcome => return outcome,
+        };
+        tracing::warn!(
+            request_id = call.request.request_id,
+            provider_status = refused.provider_status,
+            "request corrected: the provider refused one of its parameters"
+        );
         self.answer(call).await
     }
 
@@ -58,14 +67,27 @@ impl GenaiAttempt<'_> {
         let frames = Arc::new(Frames::new(self.prepared.selection.api));
         let options = self.prepared.options(Arc::<Frames>::clone(&frames));
         let request = self.prepared.chat_request();
-        let opened = self.client.exec_chat_stream(self.target.clone(), request, Some(&options));
-        let opened = opened.with_subscriber(Dispatch::none()).await;
-        let stream = opened.map_err(|error| fault::of_crate(error, None, self.key.as_ref()))?.stream;
-        let reader =
-            Reader { deadline: call.deadline, timeouts: self.timeouts, key: self.key.as_ref(), began: Instant::now() };
+        let (relay, client, target) = self.way()?;
+        let client = Client::builder().with_reqwest(client).build();
+        let client =
+            client.map_err(|_error| ProviderError::new(ErrorCode::Internal, "the client could not be built"))?;
+        let opened = client.exec_chat_stream(target, request, Some(&options)).with_subscriber(Dispatch::none()).await;
+        let stream = opened.map_err(|error| fault::of_crate(error, self.key.as_ref()))?.stream;
+        let (deadline, timeouts, key) = (call.deadline, self.timeouts, self.key.as_ref());
+        let reader = Reader { deadline, timeouts, key, relay, began: Instant::now() };
         let mut answer = Answer::new(call.writer, self.key.as_ref(), &self.prepared.tools.renamed);
         reader.read(stream, &frames, &mut answer).await?;
         answer.end(self.prepared.selection, &self.prepared.tools.left_out, &frames).await
+    }
+
+    /// Where the request goes: through a relay, if the interface sends events.
+    fn way(&self) -> Result<(Option<Relay>, reqwest::Client, ServiceTarget), ProviderError> {
+        let api = self.prepared.selection.api;
+        if !Relay::fits(api) {
+            return Ok((None, http::client()?, self.target.clone()));
+        }
+        let Relayed { relay, client, target } = Relay::start(api, &self.target, self.key.as_ref())?;
+        Ok((Some(relay), client, target))
     }
 }
 
@@ -75,6 +97,7 @@ struct Reader<'a> {
     deadline: Deadline,
     timeouts: Timeouts,
     key: Option<&'a ApiKey>,
+    relay: Option<Relay>,
     began: Instant,
 }
 
@@ -88,13 +111,22 @@ impl Reader<'_> {
         while !answer.has_ended() {
             match self.next(&mut stream, frames).await {
                 Ok(Some(event)) => answer.add(event, frames).await,
-                Ok(None) => return Ok(()),
-                // Everything has arrived; only the end of the response is missing.
-                Err(_) if frames.is_complete() => return Ok(()),
-                Err(error) => return Err(error),
+                Ok(None) => break,
+                Err(error) => return self.failed(frames, Some(error)),
             }
         }
-        Ok(())
+        self.failed(frames, None)
+    }
+
+    /// The failure of a response that has ended. What the provider says comes before what the crate says.
+    fn failed(&self, frames: &Frames, error: Option<ProviderError>) -> Result<(), ProviderError> {
+        let said = self.relay.as_ref().and_then(Relay::failure);
+        match said.or(error) {
+            // Everything has arrived; only the end of the response is missing.
+            Some(error) if frames.is_complete() && error.provider_status.is_empty() => Ok(()),
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
     /// The next event of the crate. Events of the provider that it leaves out count against silence, too.
@@ -106,10 +138,7 @@ impl Reader<'_> {
             match within(self.deadline, silence, next).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(event))) => return Ok(Some(event)),
-                Ok(Some(Err(error))) => {
-                    let failure = frames.summary().failure;
-                    return Err(fault::of_crate(error, failure.as_ref(), self.key));
-                }
+                Ok(Some(Err(error))) => return Err(fault::of_crate(error, self.key)),
                 Err(_silence) if frames.last() != since && !self.deadline.has_passed() => {}
                 Err(silence) => return Err(silence),
             }

@@ -10,22 +10,18 @@ use chrono::DateTime;
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
+use crate::llm::service::provider::classify::{self, Verdict, Words};
 use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::{ErrorCode, ProviderError, http};
 
-const MAX_WORD_BYTES: usize = 64;
-
-/// An error of the crate. `failure` is what the stream said about it.
+/// An error of the crate.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most variants of the crate's enum cannot occur in a stream")]
-pub(super) fn of_crate(error: Error, failure: Option<&Value>, key: Option<&ApiKey>) -> ProviderError {
+pub(super) fn of_crate(error: Error, key: Option<&ApiKey>) -> ProviderError {
     match error {
         Error::WebStream { error, .. } => of_stream(error, key),
         Error::HttpError { status, body, headers, .. } => of_response(status.as_u16(), &body, &headers, key),
         Error::ChatResponse { body, .. } => of_event(&body, key),
-        Error::StreamParse { serde_error, .. } => match failure {
-            Some(failure) => of_event(failure, key),
-            None => unreadable(&serde_error),
-        },
+        Error::StreamParse { serde_error, .. } => unreadable(&serde_error),
         Error::JsonValueExt(_) | Error::SerdeJson(_) | Error::InvalidJsonResponseElement { .. } => {
             ProviderError::transient(ErrorCode::Provider, "Failed to parse response as JSON")
         }
@@ -36,7 +32,7 @@ pub(super) fn of_crate(error: Error, failure: Option<&Value>, key: Option<&ApiKe
 
 fn of_stream(error: BoxError, key: Option<&ApiKey>) -> ProviderError {
     let error = match error.downcast::<Error>() {
-        Ok(error) => return of_crate(*error, None, key),
+        Ok(error) => return of_crate(*error, key),
         Err(error) => error,
     };
     match error.downcast::<reqwest::Error>() {
@@ -47,9 +43,8 @@ fn of_stream(error: BoxError, key: Option<&ApiKey>) -> ProviderError {
 
 /// The error of a response that is not 200.
 pub(super) fn of_response(status: u16, body: &str, headers: &HeaderMap, key: Option<&ApiKey>) -> ProviderError {
-    let body = serde_json::from_str::<Value>(body).unwrap_or_default();
-    let words = Words::of(&body, key);
-    let (code, is_transient) = words.classify_status(status);
+    let words = Words::of_body(body, key);
+    let Verdict { code, is_transient } = classify::verdict(Some(status), &words);
     let is_transient = should_retry(headers).unwrap_or(is_transient) && is_transient;
     let text = words.text();
     // The words of the existing service.
@@ -57,15 +52,16 @@ pub(super) fn of_response(status: u16, body: &str, headers: &HeaderMap, key: Opt
         if text.is_empty() { format!("Error code: {status}") } else { format!("Error code: {status} - {text}") };
     let provider_status = format!("{status} {}", words.word).trim_end().to_owned();
     let error = ProviderError { retryable: is_transient, ..ProviderError::new(code, message) };
-    let retry_after = retry_after(headers).filter(|_delay| is_transient);
+    let retry_after = retry_after(headers).or_else(|| words.delay()).filter(|_delay| is_transient);
     ProviderError { retry_after, ..error.with_status(provider_status) }
 }
 
 /// An error in a stream that began with 200.
-fn of_event(body: &Value, key: Option<&ApiKey>) -> ProviderError {
+pub(super) fn of_event(body: &Value, key: Option<&ApiKey>) -> ProviderError {
     let words = Words::of(body, key);
-    let (code, is_transient) = words.classify_word();
-    let error = ProviderError { retryable: is_transient, ..ProviderError::new(code, words.text()) };
+    let Verdict { code, is_transient } = classify::verdict(None, &words);
+    let retry_after = words.delay().filter(|_delay| is_transient);
+    let error = ProviderError { retryable: is_transient, retry_after, ..ProviderError::new(code, words.text()) };
     error.with_status(if words.word.is_empty() { "error" } else { &words.word })
 }
 
@@ -73,117 +69,6 @@ fn unreadable(error: &serde_json::Error) -> ProviderError {
     let (line, column) = (error.line(), error.column());
     let message = format!("Failed to parse response as JSON: {:?} at line {line} column {column}", error.classify());
     ProviderError::transient(ErrorCode::Provider, message)
-}
-
-/// The words of a provider: `{"error": {…}}`, its content, or `{"message": …}`.
-#[derive(Debug)]
-struct Words {
-    /// The code, or else the type.
-    word: String,
-    /// Both, for comparisons.
-    words: Vec<String>,
-    message: String,
-}
-
-impl Words {
-    fn of(body: &Value, key: Option<&ApiKey>) -> Self {
-        let redact = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.redact(text));
-        let inner = body.get("error").unwrap_or(body);
-        let text = |name: &str| inner.get(name).and_then(Value::as_str).map(redact).filter(|text| !text.is_empty());
-        let number = inner.get("code").and_then(Value::as_u64).map(|code| code.to_string());
-        let words = [text("code").or(number), text("type"), text("status")].into_iter().flatten();
-        let words: Vec<String> = words.filter(|word| is_word(word)).collect();
-        let message = text("message").or_else(|| inner.as_str().map(redact)).or_else(|| text("detail"));
-        let word = words.iter().find(|word| word.as_str() != "error").cloned().unwrap_or_default();
-        Self { word, words, message: message.unwrap_or_default() }
-    }
-
-    /// The word and the message.
-    fn text(&self) -> String {
-        let parts = [self.word.as_str(), self.message.as_str()];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(". ")
-    }
-
-    fn has(&self, words: &[&str]) -> bool {
-        self.words.iter().any(|word| words.contains(&word.as_str()))
-    }
-
-    fn says(&self, phrases: &[&str]) -> bool {
-        let message = self.message.to_lowercase();
-        phrases.iter().any(|phrase| message.contains(phrase))
-    }
-
-    fn classify_status(&self, status: u16) -> (ErrorCode, bool) {
-        match status {
-            401..=403 => (ErrorCode::Credentials, false),
-            404 => (ErrorCode::ModelNotFound, false),
-            408 | 409 | 425 => (ErrorCode::Unavailable, true),
-            413 => (ErrorCode::ContextWindowExceeded, false),
-            // A quota of money is not there again after a short wait.
-            429 => (ErrorCode::RateLimited, !self.has(&["insufficient_quota", "billing_hard_limit_reached"])),
-            500.. => (ErrorCode::Unavailable, true),
-            400..=499 => (self.kind_of_request(), false),
-            _ => (ErrorCode::Provider, false),
-        }
-    }
-
-    fn classify_word(&self) -> (ErrorCode, bool) {
-        if let Some(status) = self.words.iter().find_map(|word| word.parse().ok().filter(|status| *status >= 400)) {
-            return self.classify_status(status);
-        }
-        // An exception of Bedrock has no word.
-        let is_throttled = self.word.is_empty() && self.says(&["too many requests", "throttl"]);
-        if is_throttled || self.has(&["rate_limit_error", "rate_limit_exceeded", "too_many_requests"]) {
-            return (ErrorCode::RateLimited, true);
-        }
-        if self.has(&["authentication_error", "permission_error", "invalid_api_key", "billing_error"]) {
-            return (ErrorCode::Credentials, false);
-        }
-        if self.has(&["not_found_error", "model_not_found"]) {
-            return (ErrorCode::ModelNotFound, false);
-        }
-        let kind = self.kind_of_request();
-        let is_request = kind != ErrorCode::InvalidRequest || self.has(&["invalid_request_error", "invalid_prompt"]);
-        // Else it is `overloaded_error`, `api_error`, `server_error` or something new.
-        if is_request { (kind, false) } else { (ErrorCode::Unavailable, true) }
-    }
-
-    /// What is wrong with a request.
-    fn kind_of_request(&self) -> ErrorCode {
-        const CONTEXT: [&str; 8] = [
-            "prompt is too long",
-            "maximum context length",
-            "context window",
-            "context length",
-            "context size",
-            "exceed context limit",
-            "too many tokens",
-            "input is too long",
-        ];
-        const SIGNATURE: [&str; 4] =
-            ["invalid `signature`", "signature in `thinking`", "encrypted content", "expected `thinking`"];
-        if self.has(&["context_length_exceeded", "request_too_large", "exceed_context_size_error"])
-            || self.says(&CONTEXT)
-        {
-            ErrorCode::ContextWindowExceeded
-        } else if self.has(&["invalid_encrypted_content"]) || self.says(&SIGNATURE) {
-            ErrorCode::ThoughtSignature
-        } else if self.has(&["content_filter", "content_policy_violation"]) || self.says(&["content management policy"])
-        {
-            ErrorCode::Blocked
-        } else if self.has(&["model_not_found"]) {
-            ErrorCode::ModelNotFound
-        } else if self.has(&["invalid_api_key"]) || self.says(&["incorrect api key", "credit balance is too low"]) {
-            ErrorCode::Credentials
-        } else {
-            ErrorCode::InvalidRequest
-        }
-    }
-}
-
-/// Anything else could be a text of the request.
-fn is_word(text: &str) -> bool {
-    text.len() <= MAX_WORD_BYTES && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }
 
 /// What OpenAI says about another attempt.

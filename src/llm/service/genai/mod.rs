@@ -1,6 +1,6 @@
 //! The backend `genai`: every provider but Gemini, by one crate.
 //!
-//! A request is converted (`history/`, `tools.rs`, `thinking.rs`), sent by the crate (`attempt.rs`), and its events
+//! A request is converted (`history/`, `tools.rs`, `thinking.rs`), sent by the crate (`attempt.rs`) through a relay that mends the answer (`relay/`), and its events
 //! become the parts of an answer (`answer.rs`). `target.rs` is the table of providers, `models.rs` that of models. What
 //! the crate leaves out of a stream is read beside it (`frames/`). The backend keeps nothing between two
 //! requests: what a model needs to go on travels as `provider_data` (`history/replay.rs`).
@@ -10,7 +10,9 @@ mod models;
 mod thinking;
 mod tools;
 mod history;
+mod correction;
 mod request;
+mod relay;
 mod attempt;
 mod frames;
 mod fault;
@@ -19,15 +21,13 @@ mod finish;
 #[cfg(test)]
 mod tests;
 
-use ::genai::Client;
-
 use self::attempt::GenaiAttempt;
 use self::request::Prepared;
 use self::target::Selection;
 use super::call::Call;
 use super::google::Google;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, known, retry};
+use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, known, retry};
 use crate::llm::proto::LlmConfig;
 
 /// The backend `genai`.
@@ -84,10 +84,7 @@ impl Genai {
             let request_id = &call.request.request_id;
             tracing::warn!(request_id, tools = prepared.tools.left_out, "tools left out of a model call");
         }
-        let client = Client::builder().with_reqwest(http::client()?).build();
-        let client =
-            client.map_err(|_error| ProviderError::new(ErrorCode::Internal, "the client could not be built"))?;
         let (key, timeouts) = (endpoint.key, self.timeouts);
-        Ok(GenaiAttempt { client, target, key, timeouts, prepared, has_rebuilt: false })
+        Ok(GenaiAttempt { target, key, timeouts, prepared, has_rebuilt: false })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ::genai::chat::{ChatFrameSink, ChatOptions, ChatRequest, ReasoningEffort};
 use serde_json::{Value, json};
 
+use super::correction::{Correction, LimitField};
 use super::history::{self, History, Signatures};
 use super::models::{Family, Thinking, family_of};
 use super::target::{Api, Selection};
@@ -23,6 +24,7 @@ pub(super) struct Prepared<'a> {
     family: &'static Family,
     thinking: ThinkingConfig,
     temperature: Option<f64>,
+    correction: Correction,
 }
 
 impl<'a> Prepared<'a> {
@@ -37,6 +39,7 @@ impl<'a> Prepared<'a> {
             family: family_of(selection.model),
             thinking: options::thinking(request)?,
             temperature: options::temperature(request)?,
+            correction: Correction::wanted(request)?,
         })
     }
 
@@ -49,6 +52,16 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
+    /// Changes the request as the provider's refusal says. This happens once. Returns whether something has changed.
+    pub(super) fn correct(&mut self, refused: &ProviderError) -> bool {
+        self.selection.api == Api::Chat && self.correction.learn(refused, self.limit_field())
+    }
+
+    /// The field of the limit in chat completions.
+    fn limit_field(&self) -> LimitField {
+        self.correction.limit_field.unwrap_or_else(|| LimitField::of_model(self.selection.model))
+    }
+
     /// The conversation and the tools.
     pub(super) fn chat_request(&self) -> ChatRequest {
         let request = ChatRequest::new(self.history.messages.clone());
@@ -58,19 +71,27 @@ impl<'a> Prepared<'a> {
     /// Everything else. `frames` gets the events of the stream.
     pub(super) fn options(&self, frames: Arc<dyn ChatFrameSink>) -> ChatOptions {
         let api = self.selection.api;
-        let mut body = thinking::fields(api, self.family.thinking, &self.thinking, self.limits());
+        let mut body = if self.correction.is_without("reasoning_effort") {
+            serde_json::Map::new()
+        } else {
+            thinking::fields(api, self.family.thinking, &self.thinking, self.limits())
+        };
         let is_thinking = !body.is_empty();
         // The crate cuts words as `-max` and `a::` off the name.
         body.insert("model".to_owned(), json!(self.selection.model));
         if api == Api::Responses {
             body.insert("input".to_owned(), Value::Array(self.history.items.clone()));
         }
+        if api == Api::Chat {
+            body.insert(self.limit_field().as_str().to_owned(), json!(self.max_output()));
+        }
         let has_body = matches!(api, Api::Messages | Api::Responses | Api::Chat);
         let is_reasoning = thinking::is_reasoning(api, self.family.thinking, &self.thinking);
         ChatOptions {
-            max_tokens: Some(self.max_output()),
+            // The crate selects the field of chat completions by the name of the model.
+            max_tokens: (api != Api::Chat).then(|| self.max_output()),
             // A model that thinks refuses another temperature than its own.
-            temperature: self.temperature.filter(|_number| !is_thinking),
+            temperature: self.temperature.filter(|_number| !is_thinking && !self.correction.is_without("temperature")),
             tool_choice: self.tools.choice.clone(),
             reasoning_effort: self.effort(),
             extra_body: has_body.then_some(Value::Object(body)),

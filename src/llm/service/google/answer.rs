@@ -21,6 +21,7 @@ use crate::llm::proto::{
 use crate::llm::service::provider::finish::Written;
 use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::schemas::Renamed;
+use crate::llm::service::provider::repair::Repair;
 use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 use crate::llm::service::writer::ResponseWriter;
 
@@ -32,6 +33,7 @@ pub(super) struct Answer<'a> {
     /// The properties that have another name at the provider, by the tool's name there.
     renamed: &'a HashMap<String, Renamed>,
     written: Written,
+    repair: Repair,
     recorder: Recorder,
     grounding: Option<GroundingMetadata>,
     pages: Option<UrlContextMetadata>,
@@ -52,6 +54,7 @@ impl<'a> Answer<'a> {
             key,
             renamed,
             written: Written::Nothing,
+            repair: Repair::default(),
             recorder: Recorder::default(),
             grounding: None,
             pages: None,
@@ -97,7 +100,8 @@ impl<'a> Answer<'a> {
     /// # Errors
     /// When the event is an error, cannot be parsed, or says that the prompt was blocked.
     pub(super) async fn add(&mut self, event: &str) -> Result<(), ProviderError> {
-        for chunk in fault::chunks(event)? {
+        let event = self.repair.event(event);
+        for chunk in fault::chunks(&event)? {
             self.add_chunk(chunk).await?;
         }
         Ok(())

@@ -8,11 +8,12 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::answer::Answer;
-use super::events::Events;
+
 use super::fault;
 use super::request::Prepared;
 use super::vertex::Ticket;
 use crate::llm::service::call::{Call, Deadline};
+use crate::llm::service::provider::events::Events;
 use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::retry::{Attempt, without_key};
 use crate::llm::service::provider::timeouts::{Silence, Timeouts, within};

@@ -3,16 +3,12 @@
 //! The text of the provider is passed on, without the key and cut to a length. A body that is no error of this API, for
 //! example the page of a proxy, is not.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::wire::{ApiError, Chunk};
+use crate::llm::service::provider::classify::{self, Words};
 use crate::llm::service::provider::key::ApiKey;
 use crate::llm::service::provider::{ErrorCode, ProviderError};
-
-/// The words before the delay in a message.
-const RETRY_WORDS: &str = "retry in ";
 
 /// The error of a response that is not 200.
 pub(super) fn of_response(status: u16, body: &[u8], key: &ApiKey) -> ProviderError {
@@ -48,43 +44,17 @@ pub(super) fn of_error(error: ApiError, key: &ApiKey) -> ProviderError {
     let details = error.details.unwrap_or_default();
     let word = key.redact(error.status.as_deref().unwrap_or_default());
     let status = format!("{code} {word}").trim().to_owned();
-    let (kind, is_transient) = classify(code, &text, &details);
+    let words = details.iter().filter_map(|detail| detail.get("reason")?.as_str());
+    let words = Words::new([word.as_str()].into_iter().chain(words), &text);
+    let said = u16::try_from(code).ok().filter(|status| *status > 0);
+    let verdict = classify::verdict(said, &words);
+    let is_transient = verdict.is_transient && !is_daily_quota(&details);
+    let kind = verdict.code;
     let prefix = if code >= 500 { "Google API server error: " } else { "" };
     let message = format!("{prefix}{status}. {text}").trim_end().to_owned();
-    let retry_after = delay(&details).or_else(|| delay_in_text(&text));
+    let retry_after = details.iter().find_map(classify::delay_in_value).or_else(|| classify::delay_in_text(&text));
+    let retry_after = retry_after.filter(|_delay| is_transient);
     ProviderError { retryable: is_transient, retry_after, ..ProviderError::new(kind, message).with_status(status) }
-}
-
-fn classify(code: i64, text: &str, details: &[Value]) -> (ErrorCode, bool) {
-    let text = text.to_lowercase();
-    match code {
-        400 if has_reason(details, "API_KEY") || text.contains("api key") => (ErrorCode::Credentials, false),
-        400 if text.contains("thought signature") || text.contains("thought_signature") => {
-            (ErrorCode::ThoughtSignature, false)
-        }
-        400 if text.contains("token count") || text.contains("maximum number of tokens") => {
-            (ErrorCode::ContextWindowExceeded, false)
-        }
-        400 if text.contains("user location") || text.contains("billing") => (ErrorCode::Credentials, false),
-        401 | 403 => (ErrorCode::Credentials, false),
-        404 => (ErrorCode::ModelNotFound, false),
-        408 => (ErrorCode::Unavailable, true),
-        413 => (ErrorCode::ContextWindowExceeded, false),
-        429 => (ErrorCode::RateLimited, !is_daily_quota(details)),
-        499 => (ErrorCode::Cancelled, false),
-        500..=599 => (ErrorCode::Unavailable, true),
-        400..=498 => (ErrorCode::InvalidRequest, false),
-        _ => (ErrorCode::Provider, false),
-    }
-}
-
-fn is_type(detail: &Value, name: &str) -> bool {
-    detail.get("@type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with(name))
-}
-
-fn has_reason(details: &[Value], prefix: &str) -> bool {
-    let reasons = details.iter().filter_map(|detail| detail.get("reason")?.as_str());
-    reasons.into_iter().any(|reason| reason.starts_with(prefix))
 }
 
 /// A quota of a day is not there again after a short wait.
@@ -94,41 +64,10 @@ fn is_daily_quota(details: &[Value]) -> bool {
     ids.into_iter().any(|id| id.contains("PerDay"))
 }
 
-/// The delay of `google.rpc.RetryInfo`.
-fn delay(details: &[Value]) -> Option<Duration> {
-    let info = details.iter().find(|detail| is_type(detail, "google.rpc.RetryInfo"))?;
-    duration(info.get("retryDelay")?.as_str()?)
-}
-
-fn delay_in_text(text: &str) -> Option<Duration> {
-    let (_, rest) = text.split_once(RETRY_WORDS)?;
-    let end = rest.find(|character: char| !character.is_ascii_alphanumeric() && character != '.').unwrap_or(rest.len());
-    duration(rest.get(..end)?.trim_end_matches('.'))
-}
-
-/// A duration as `2.500s`, `850ms` or `1h2m3.5s`.
-fn duration(mut text: &str) -> Option<Duration> {
-    let mut seconds = 0.0;
-    while !text.is_empty() {
-        let digits = text.find(|character: char| character.is_ascii_alphabetic())?;
-        let (number, rest) = text.split_at_checked(digits)?;
-        let end = rest.find(|character: char| !character.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let (unit, rest) = rest.split_at_checked(end)?;
-        let scale = match unit {
-            "h" => 3600.0,
-            "m" => 60.0,
-            "s" => 1.0,
-            "ms" => 0.001,
-            _ => return None,
-        };
-        seconds += number.parse::<f64>().ok()? * scale;
-        text = rest;
-    }
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::llm::service::provider::key::Environment;
 

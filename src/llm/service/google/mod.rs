@@ -12,7 +12,6 @@ mod history;
 mod request;
 mod attempt;
 mod vertex;
-mod events;
 mod fault;
 mod answer;
 mod grounding;

@@ -4,6 +4,7 @@
 //! because the key would follow it to another host.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -37,6 +38,20 @@ pub(crate) fn direct_client() -> Result<Client, ProviderError> {
         let built = builder().no_proxy().tls_certs_only([]).build();
         built.map_err(|error| describe(&error.without_url()))
     }))
+}
+
+/// A client whose requests all go to a socket of this machine.
+///
+/// # Errors
+/// When it cannot be built.
+pub(crate) fn socket_client(path: PathBuf) -> Result<Client, ProviderError> {
+    install_ring();
+    let built =
+        Client::builder().no_gzip().no_proxy().tls_certs_only([]).redirect(Policy::none()).unix_socket(path).build();
+    built.map_err(|error| {
+        let reason = describe(&error.without_url());
+        ProviderError::new(ErrorCode::Internal, format!("http client: {reason}"))
+    })
 }
 
 fn built(client: &Result<Client, String>) -> Result<Client, ProviderError> {

@@ -17,6 +17,8 @@ pub mod error;
 pub mod finish;
 mod encoded;
 mod echo;
+pub(crate) mod stream;
+pub(crate) mod classify;
 pub mod retry;
 pub mod foreign;
 #[cfg(test)]
@@ -25,3 +27,4 @@ pub(crate) mod tests;
 pub use access::{Access, Endpoint};
 pub use error::{ErrorCode, ProviderError};
 pub use status::ProviderStatus;
+pub(crate) use stream::{events, repair};

@@ -7,6 +7,10 @@ use crate::llm::proto::{GenerateRequest, TEMPERATURE_OPTION, ThinkingConfig};
 pub(crate) const LEVEL_OPTION: &str = "thinking_level";
 pub(crate) const BUDGET_OPTION: &str = "thinking_budget";
 
+/// The option of `llm_config` that names the field of the output limit in chat completions: `max_tokens` or
+/// `max_completion_tokens`.
+pub(crate) const OUTPUT_LIMIT_FIELD_OPTION: &str = "output_limit_field";
+
 /// How much the model may think: the fields of the request, or else the options.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tracing::{Instrument as _, Span};
 
-use super::echo::without_conversation;
+use super::echo::{FAILED, FAILED_LATE, without_conversation};
 use super::error::{ErrorCode, ProviderError};
 use super::key::ApiKey;
 use crate::engine::backoff::Backoff;
@@ -129,12 +129,12 @@ fn explained(call: &Call<'_>, error: ProviderError) -> ProviderError {
     );
     let text = &error.message;
     let message = match (sent, error.retryable) {
-        (1.., _) => format!("Stream failed after partial output ({sent} chunks): [{id}] {text}"),
+        (1.., _) => format!("{FAILED_LATE} ({sent} chunks): [{id}] {text}"),
         (0, true) if error.attempts >= MAX_ATTEMPTS => {
-            format!("Generation failed after {MAX_ATTEMPTS} retries: [{id}] {text}")
+            format!("{FAILED} after {MAX_ATTEMPTS} attempts: [{id}] {text}")
         }
-        (0, true) => format!("Generation failed: [{id}] {text}"),
-        (0, false) => format!("Generation failed: {text}"),
+        (0, true) => format!("{FAILED}: [{id}] {text}"),
+        (0, false) => format!("{FAILED}: {text}"),
     };
     // A failure that another attempt would meet again keeps its code, because it says more.
     let code = if sent > 0 && error.retryable { ErrorCode::PartialStream } else { error.code };
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(shown, ["retry 1 unavailable", "retry 2 unavailable", "x", "end"]);
         assert!((1.4..=3.1).contains(&took), "{took}");
         let (shown, took) = play(vec![overloaded(), overloaded(), overloaded(), Ok("x")], Deadline::default()).await;
-        assert_eq!(shown[2], "unavailable true 3 Generation failed after 3 retries: [id] busy");
+        assert_eq!(shown[2], "unavailable true 3 Generation failed after 3 attempts: [id] busy");
         assert!((1.4..=3.1).contains(&took), "{took}");
     }
 

@@ -11,8 +11,13 @@ use tokio::time::Instant;
 
 use self::calls::Calls;
 pub(super) use self::calls::{Called, LastCalls};
-use self::record::Recorder;
+use self::record::{Recorder, append};
 use super::target::Api;
+
+/// The mark at the end of a stream of chat completions.
+pub(super) const DONE: &str = "[DONE]";
+/// The reason to stop of a model that refused.
+pub(super) const REFUSAL: &str = "refusal";
 
 /// The events of one response.
 #[derive(Debug)]
@@ -36,8 +41,10 @@ pub(super) struct Summary {
     pub(super) model_version: String,
     /// Why the model stopped; `None` before it did.
     pub(super) finish_reason: Option<String>,
-    /// The provider's description of its failure.
-    pub(super) failure: Option<Value>,
+    /// Whether the stream ended with its mark. A reason to stop may be missing before it.
+    pub(super) is_done: bool,
+    /// The words with which the model refused to answer.
+    pub(super) refusal: String,
     /// Of chat completions, whose stream may end early.
     pub(super) usage: Option<Usage>,
 }
@@ -56,7 +63,8 @@ impl Frames {
 
     /// Whether the model has stopped. After it, the response may bring only usage.
     pub(super) fn is_complete(&self) -> bool {
-        self.state().summary.finish_reason.is_some()
+        let state = self.state();
+        state.summary.is_done || state.summary.finish_reason.is_some()
     }
 
     pub(super) fn summary(&self) -> Summary {
@@ -87,6 +95,9 @@ impl ChatFrameSink for Frames {
     fn on_frame(&self, _ctx: &FrameCtx, frame: RawFrameRef<'_>) {
         let mut state = self.state();
         state.last = Some(Instant::now());
+        if frame.data == DONE {
+            state.summary.is_done = true;
+        }
         let Some(mut event) = frame.json() else { return };
         state.summary.add(self.api, &event);
         state.calls.add(&event);
@@ -119,7 +130,10 @@ impl Summary {
         replace(&mut self.model_version, event.pointer("/response/model"));
         match event.get("type").and_then(Value::as_str) {
             // The refusal is the answer, and no text follows.
-            Some("response.refusal.done") => self.finish_reason = Some("refusal".to_owned()),
+            Some("response.refusal.done") => {
+                self.finish_reason = Some(REFUSAL.to_owned());
+                replace(&mut self.refusal, event.get("refusal"));
+            }
             Some("response.completed") if self.finish_reason.is_none() => {
                 self.finish(event.pointer("/response/status"))
             }
@@ -127,7 +141,6 @@ impl Summary {
                 self.finish(event.pointer("/response/status"));
                 self.finish(event.pointer("/response/incomplete_details/reason"));
             }
-            Some("response.failed") => self.failure = event.pointer("/response/error").cloned(),
             Some(_) | None => {}
         }
     }
@@ -135,6 +148,7 @@ impl Summary {
     fn add_completion(&mut self, event: &Value) {
         replace(&mut self.response_id, event.get("id"));
         replace(&mut self.model_version, event.get("model"));
+        append(&mut self.refusal, event.pointer("/choices/0/delta/refusal"));
         self.finish(event.pointer("/choices/0/finish_reason"));
         if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
             self.usage = serde_json::from_value(usage.clone()).ok();

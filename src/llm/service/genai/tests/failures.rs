@@ -32,7 +32,7 @@ async fn an_exhausted_request_says_how_often_and_why() {
     let endpoint = Endpoint::start(vec![limited()]).await;
     let found = error(&ask(&endpoint, &openai()).await);
     let expected = ErrorInfo {
-        message: "Generation failed after 3 retries: [id] Error code: 429 - rate_limit_exceeded. Rate limit reached"
+        message: "Generation failed after 3 attempts: [id] Error code: 429 - rate_limit_exceeded. Rate limit reached"
             .into(),
         code: "rate_limited".into(),
         retryable: true,
@@ -59,7 +59,7 @@ async fn a_failure_that_would_come_again_is_not_repeated() {
             Reply::error(307, "").with_header("location: http://127.0.0.1:1/"),
             "error provider_error Generation failed: Error code: 307",
         ),
-        (Reply::stream(refusal), "error blocked Generation failed: The answer was blocked: refusal"),
+        (Reply::stream(refusal), "error blocked Generation failed: The model refused to answer: no"),
     ] {
         let endpoint = Endpoint::start(vec![reply, healthy()]).await;
         assert_eq!(lines(&ask(&endpoint, &openai()).await), [expected]);
@@ -100,7 +100,7 @@ async fn an_answer_without_content_and_a_failed_one_are_repeated() {
     let replies =
         vec![Reply::events(&[empty, "[DONE]"]), Reply::events(&["[DONE]"]), Reply::fixture("openai/chat.sse")];
     let answer = lines(&ask(&Endpoint::start(replies).await, &request("xai", "grok-4")).await);
-    assert_eq!(answer[..3], ["retry 1 empty_response", "retry 2 unavailable", "thinking The pod restarts."]);
+    assert_eq!(answer[..3], ["retry 1 empty_response", "retry 2 empty_response", "thinking The pod restarts."]);
     let replies = vec![Reply::fixture("openai/failed.sse"), Reply::fixture("openai/responses.sse")];
     let answer = lines(&ask(&Endpoint::start(replies).await, &openai()).await);
     assert_eq!(answer[..2], ["retry 1 unavailable", "thinking The pod "]);

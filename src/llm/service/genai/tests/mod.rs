@@ -2,6 +2,7 @@
 
 mod conversation;
 mod requests;
+mod odd_streams;
 mod streams;
 mod signatures;
 mod failures;

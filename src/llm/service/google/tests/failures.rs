@@ -33,7 +33,7 @@ async fn a_rate_limit_and_a_lost_connection_are_repeated_before_the_first_part()
 async fn an_exhausted_request_says_how_often_and_why() {
     let endpoint = Endpoint::start(vec![overloaded()]).await;
     let message =
-        "Generation failed after 3 retries: [id] Google API server error: 503 UNAVAILABLE. The model is overloaded.";
+        "Generation failed after 3 attempts: [id] Google API server error: 503 UNAVAILABLE. The model is overloaded.";
     let found = error(&ask(&endpoint, &request()).await);
     let expected = ErrorInfo {
         message: message.into(),

@@ -154,3 +154,13 @@ async fn a_stream_of_a_hundred_thousand_pieces_is_not_collected() {
     let data = format!(r#"data [{{"parts":[{{"text":"{}"}}],"role":"model"}}]"#, "x".repeat(PIECES));
     assert_eq!(lines(&others), ["stop|STOP|||".to_owned(), data, "end".to_owned()]);
 }
+
+#[tokio::test]
+async fn half_a_letter_costs_no_answer() {
+    let piece = |text: &str| format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}]}}}}]}}"#);
+    let stop = r#"{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":NaN}}"#;
+    let events = [piece("a \\ud83d"), piece("\\ude00 b \\ude00")];
+    let reply = Reply::events(&[&events[0], &events[1], stop]);
+    let answer = lines(&ask(&Endpoint::start(vec![reply]).await, &request()).await);
+    assert_eq!(answer[..2], ["text a ", "text 😀 b \u{FFFD}"]);
+}

@@ -1,27 +1,31 @@
 //! Splits the bytes of a response into events.
 //!
-//! The lines are those of server-sent events. Lines that are none are collected, because Gemini also sends errors as
-//! plain JSON in the middle of a stream. The last event counts without the blank line after it.
+//! The lines are those of server-sent events. Lines that are none are collected, because providers also send errors as
+//! plain JSON in the middle of a stream, and gateways a whole answer. The last event counts without the blank line
+//! after it.
 
 use bytes::BytesMut;
 use sseer::parser::{RawEventLineOwned, parse_line_from_buffer};
 
-use crate::llm::service::provider::{ErrorCode, ProviderError};
+use crate::llm::service::provider::error::{ErrorCode, ProviderError};
 
 /// The size of one event at most.
 const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 /// Further text without a frame is dropped.
-const MAX_UNFRAMED_BYTES: usize = 64 * 1024;
+const MAX_UNFRAMED_BYTES: usize = 8 * 1024 * 1024;
+/// A longer text without a frame is read at the end of the response only.
+const MAX_EARLY_BYTES: usize = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The state between two reads.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(crate) struct Events {
     buffer: BytesMut,
     scanned: usize,
     data: Option<String>,
     unframed: String,
     has_begun: bool,
+    has_ended: bool,
 }
 
 impl Events {
@@ -29,7 +33,7 @@ impl Events {
     ///
     /// # Errors
     /// When an event is too large.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
         let held = self.buffer.len() + self.data.as_ref().map_or(0, String::len);
         if held + bytes.len() > MAX_EVENT_BYTES {
             return Err(ProviderError::new(ErrorCode::Provider, "an event of the stream has more than 32 MiB"));
@@ -39,15 +43,16 @@ impl Events {
     }
 
     /// Adds the end of the response.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.buffer.extend_from_slice(b"\n\n");
+        self.has_ended = true;
     }
 
     /// The next whole event: its data, or JSON that stands in the stream without a frame.
     ///
     /// # Errors
     /// When a line is not UTF-8.
-    pub(super) fn next(&mut self) -> Result<Option<String>, ProviderError> {
+    pub(crate) fn next(&mut self) -> Result<Option<String>, ProviderError> {
         if !self.has_begun && !self.skip_byte_order_mark() {
             return Ok(None);
         }
@@ -63,7 +68,16 @@ impl Events {
                 return Ok(event);
             }
         }
+        if self.has_ended {
+            return Ok(self.take_unframed());
+        }
         Ok(None)
+    }
+
+    /// Text without a frame, if it is a whole JSON value.
+    fn take_unframed(&mut self) -> Option<String> {
+        let text = std::mem::take(&mut self.unframed);
+        serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok().then_some(text)
     }
 
     /// Returns whether the beginning is complete.
@@ -110,7 +124,7 @@ impl Events {
             self.unframed.push_str(value);
         }
         self.unframed.push('\n');
-        let is_end = self.unframed.trim_end().ends_with(['}', ']']);
+        let is_end = self.unframed.len() <= MAX_EARLY_BYTES && self.unframed.trim_end().ends_with(['}', ']']);
         if is_end && serde_json::from_str::<serde::de::IgnoredAny>(&self.unframed).is_ok() {
             return Ok(Some(std::mem::take(&mut self.unframed)));
         }
