@@ -37,7 +37,7 @@ pub use sections::chains::{AgentChain, Stage, StageAgent};
 pub use sections::llm_service::{Concurrency, LlmService, LlmServiceTls};
 pub use sections::native_tools::NativeTools;
 pub use sections::notifications::{NotificationRoute, NotificationSecret, RouteKind, WebhookAddress};
-pub use sections::providers::{Backend, Generation, LlmProvider, Price, VertexAi};
+pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
 pub use sections::servers::{McpServer, ServerScope, server_name_fault};

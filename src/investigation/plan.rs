@@ -3,6 +3,7 @@
 //! A resume reads the plan, never the configuration, so a rolling deploy cannot change a running investigation.
 //! Secrets are names of environment variables, never values.
 
+pub mod option;
 mod provider;
 mod summary;
 

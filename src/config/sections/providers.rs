@@ -1,6 +1,7 @@
 //! `llm_providers`: models, the services that run them, and their prices.
 
 mod backend;
+mod connection;
 mod generation;
 mod vertex_ai;
 
@@ -9,6 +10,7 @@ use std::ops::RangeInclusive;
 use serde::Serialize;
 
 pub use self::backend::Backend;
+pub use self::connection::Connection;
 pub use self::generation::Generation;
 pub use self::vertex_ai::VertexAi;
 use crate::config::read::reader::Map;
@@ -44,6 +46,8 @@ pub struct LlmProvider {
     /// How the model is asked.
     #[serde(flatten)]
     pub generation: Generation,
+    #[serde(flatten)]
+    pub connection: Connection,
     #[serde(flatten)]
     pub vertex_ai: VertexAi,
     /// The price of tokens; without it no cost is shown.
@@ -109,6 +113,7 @@ impl LlmProvider {
             context_window: 0,
             keep_search_widget: false,
             generation: Generation::default(),
+            connection: Connection::default(),
             vertex_ai: VertexAi::default(),
             price: None,
         }
@@ -153,6 +158,7 @@ impl LlmProvider {
         let context_window = map.tokens("context_window", CONTEXT_WINDOWS);
         let keep_search_widget = map.flag("keep_search_widget");
         let generation = Generation::read(map, provider.is_some().then_some(selected));
+        let connection = Connection::read(map, provider.as_deref());
         let vertex_ai = VertexAi::read(map, provider.as_deref());
         Self {
             provider: provider.unwrap_or_default(),
@@ -164,6 +170,7 @@ impl LlmProvider {
             context_window: context_window.unwrap_or_default(),
             keep_search_widget: keep_search_widget.unwrap_or_default(),
             generation,
+            connection,
             vertex_ai,
             price: map.get("price").map(|field| field.section(Price::read)),
         }

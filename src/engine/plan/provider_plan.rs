@@ -1,7 +1,11 @@
 //! The provider of an agent in the plan: its way to the model, its native tools, and how the model is asked. Pure.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use super::stage_agents;
-use crate::config::{Backend, Generation, LlmProvider, Settings, VertexAi};
+use crate::config::{Backend, Connection, Generation, LlmProvider, Settings, VertexAi};
+use crate::investigation::plan::option;
 use crate::investigation::plan::{NativeTool, NativeToolsMode, ProviderPlan, Strategy, ToolSpec};
 
 /// The provider of an agent with these settings, which may call `tools`.
@@ -58,7 +62,24 @@ pub fn provider_plan(name: &str, llm: &LlmProvider, backend: Backend, native_too
         project,
         location,
         credentials_env,
+        options: options(&llm.connection),
     }
+}
+
+/// The keys of a connection that are set, as options of a request.
+fn options(connection: &Connection) -> BTreeMap<String, String> {
+    let Connection { api, output_limit_field, first_chunk_timeout, stall_timeout, answer_timeout } = connection;
+    let millis = |time: &Option<Duration>| time.map(|time| time.as_millis().to_string());
+    [
+        (option::API, api.map(|api| api.as_str().to_owned())),
+        (option::OUTPUT_LIMIT_FIELD, output_limit_field.map(|field| field.as_str().to_owned())),
+        (option::FIRST_CHUNK_TIMEOUT, millis(first_chunk_timeout)),
+        (option::STALL_TIMEOUT, millis(stall_timeout)),
+        (option::ANSWER_TIMEOUT, millis(answer_timeout)),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+    .collect()
 }
 
 #[cfg(test)]
@@ -78,7 +99,7 @@ mod tests {
         let llm = provider(
             "provider: google, api_key_env: K, base_url: 'https://h', context_window: 9k, keep_search_widget: true, \
              native_tools_mode: combine, thinking: {level: low}, max_output_tokens: 8k, temperature: 0.3, project: p, \
-             location: global, credentials_env: C",
+             location: global, credentials_env: C, first_chunk_timeout: 5m, stall_timeout: 90s, answer_timeout: 1h",
         );
         let expected = ProviderPlan {
             name: "a".to_owned(),
@@ -98,6 +119,13 @@ mod tests {
             project: "p".to_owned(),
             location: "global".to_owned(),
             credentials_env: "C".to_owned(),
+            options: [
+                ("first_chunk_timeout_ms", "300000"),
+                ("stall_timeout_ms", "90000"),
+                ("answer_timeout_ms", "3600000"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
         };
         assert_eq!(provider_plan("a", &llm, llm.backend(), vec![NativeTool::UrlContext]), expected);
     }

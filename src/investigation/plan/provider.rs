@@ -3,6 +3,8 @@
 //! A field that an older plan lacks has its default. A default is not written, so that older programs read the plans of
 //! configurations that do not use the field.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
@@ -55,6 +57,9 @@ pub struct ProviderPlan {
     /// Environment variable of the LLM service that names the file with credentials; empty for none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub credentials_env: String,
+    /// What the LLM service is told about the connection: interface, field of the output limit, times.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub options: BTreeMap<String, String>,
 }
 
 /// A tool that the provider runs by itself while it answers.
@@ -159,13 +164,14 @@ mod tests {
             project: "a".to_owned(),
             location: "b".to_owned(),
             credentials_env: "C".to_owned(),
+            options: [("api".to_owned(), "chat".to_owned())].into(),
             ..plain
         };
         let written = serde_json::to_string(&full).unwrap();
         let expected = "\"native_tools\":[\"google_search\",\"url_context\",\"code_execution\"],\
                         \"native_tools_mode\":\"combine\",\"thinking\":{\"level\":\"minimal\"},\
                         \"max_output_tokens\":9,\"temperature\":0.7,\"project\":\"a\",\"location\":\"b\",\
-                        \"credentials_env\":\"C\"}";
+                        \"credentials_env\":\"C\",\"options\":{\"api\":\"chat\"}}";
         assert_eq!(written, format!("{known},{expected}"));
         assert_eq!(serde_json::from_str::<ProviderPlan>(&written).unwrap(), full);
         let budget = Some(Thinking::Budget(8_192));

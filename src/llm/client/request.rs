@@ -74,7 +74,7 @@ fn tool(tool: &ToolSpec) -> proto::ToolDefinition {
 
 /// The provider of a call, and how the model is asked.
 pub(super) fn config(provider: &ProviderPlan) -> proto::LlmConfig {
-    let mut options = HashMap::new();
+    let mut options: HashMap<_, _> = provider.options.clone().into_iter().collect();
     if !provider.transcript.is_empty() {
         options.insert(proto::TRANSCRIPT_OPTION.to_owned(), provider.transcript.clone());
     }
@@ -147,6 +147,7 @@ mod tests {
             project: "p".to_owned(),
             location: "global".to_owned(),
             credentials_env: "C".to_owned(),
+            options: [("api".to_owned(), "chat".to_owned())].into(),
         });
         let text = |text: &str| text.to_owned();
         let expected = proto::LlmConfig {
@@ -159,7 +160,7 @@ mod tests {
             project: text("p"),
             location: text("global"),
             backend: text("google-native"),
-            options: [("transcript", "t"), ("temperature", "0.7"), ("native_tools", "combine")]
+            options: [("transcript", "t"), ("temperature", "0.7"), ("native_tools", "combine"), ("api", "chat")]
                 .map(|(name, value)| (text(name), text(value)))
                 .into(),
         };

@@ -3,7 +3,6 @@
 //! The crate gets no subscriber of logs, because its events may have the words of a response.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::genai::chat::{ChatStream, ChatStreamEvent};
 use ::genai::{Client, ServiceTarget};
@@ -133,24 +132,24 @@ impl Reader<'_> {
     async fn next(&self, stream: &mut ChatStream, frames: &Frames) -> Result<Option<ChatStreamEvent>, ProviderError> {
         loop {
             let since = frames.last();
-            let silence = Silence::since(since.unwrap_or(self.began), self.limit(frames));
+            let silence = if frames.is_complete() {
+                Silence::since(since.unwrap_or(self.began), self.timeouts.end)
+            } else {
+                self.timeouts.next_part(self.began, since)
+            };
             let next = stream.next().with_subscriber(Dispatch::none());
             match within(self.deadline, silence, next).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(event))) => return Ok(Some(event)),
                 Ok(Some(Err(error))) => return Err(fault::of_crate(error, self.key)),
-                Err(_silence) if frames.last() != since && !self.deadline.has_passed() => {}
+                Err(_silence) if frames.last() != since && !self.deadline.has_passed() && !self.is_over() => {}
                 Err(silence) => return Err(silence),
             }
         }
     }
 
-    /// How long the provider may be silent now.
-    fn limit(&self, frames: &Frames) -> Duration {
-        match (frames.is_complete(), frames.last().is_some()) {
-            (true, _) => self.timeouts.end,
-            (false, true) => self.timeouts.stall,
-            (false, false) => self.timeouts.first_chunk,
-        }
+    /// Whether the whole answer has taken too long.
+    fn is_over(&self) -> bool {
+        self.timeouts.whole.is_some_and(|whole| self.began.elapsed() >= whole)
     }
 }

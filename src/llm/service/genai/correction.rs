@@ -1,7 +1,7 @@
 //! A request after the provider refused one of its parameters: models behind names of their own take other ones.
 
+use crate::investigation::plan::option::OUTPUT_LIMIT_FIELD;
 use crate::llm::proto::GenerateRequest;
-use crate::llm::service::provider::options::OUTPUT_LIMIT_FIELD_OPTION;
 use crate::llm::service::provider::{ErrorCode, ProviderError};
 
 /// The words of a provider that does not take a parameter.
@@ -65,7 +65,7 @@ impl Correction {
     /// # Errors
     /// `invalid_request` when an option names no field.
     pub(super) fn wanted(request: &GenerateRequest) -> Result<Self, ProviderError> {
-        let option = request.llm_config.as_ref().and_then(|config| config.options.get(OUTPUT_LIMIT_FIELD_OPTION));
+        let option = request.llm_config.as_ref().and_then(|config| config.options.get(OUTPUT_LIMIT_FIELD));
         let fields = [LimitField::MaxTokens, LimitField::MaxCompletionTokens];
         let limit_field = match option {
             None => None,
@@ -73,7 +73,7 @@ impl Correction {
                 let field = fields.into_iter().find(|field| field.as_str() == name);
                 Some(field.ok_or_else(|| {
                     let message =
-                        format!("the option '{OUTPUT_LIMIT_FIELD_OPTION}' is not max_tokens or max_completion_tokens");
+                        format!("the option '{OUTPUT_LIMIT_FIELD}' is not max_tokens or max_completion_tokens");
                     ProviderError::new(ErrorCode::InvalidRequest, message)
                 })?)
             }

@@ -1,9 +1,10 @@
 //! The backend `genai`: every provider but Gemini, by one crate.
 //!
-//! A request is converted (`history/`, `tools.rs`, `thinking.rs`), sent by the crate (`attempt.rs`) through a relay that mends the answer (`relay/`), and its events
-//! become the parts of an answer (`answer.rs`). `target.rs` is the table of providers, `models.rs` that of models. What
-//! the crate leaves out of a stream is read beside it (`frames/`). The backend keeps nothing between two
-//! requests: what a model needs to go on travels as `provider_data` (`history/replay.rs`).
+//! A request is converted (`history/`, `tools.rs`, `thinking.rs`) and sent by the crate (`attempt.rs`) through a relay
+//! that mends the answer (`relay/`). Its events become the parts of an answer (`answer.rs`). `target.rs` is the table
+//! of providers, `models.rs` that of models. What the crate leaves out is read beside it (`frames/`). After a
+//! refusal that names a parameter, one corrected request follows (`correction.rs`). The backend keeps nothing between
+//! two requests: what a model needs to go on travels as `provider_data` (`history/replay.rs`).
 
 mod target;
 mod models;
@@ -27,7 +28,7 @@ use self::target::Selection;
 use super::call::Call;
 use super::google::Google;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, known, retry};
+use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, known, options, retry};
 use crate::llm::proto::LlmConfig;
 
 /// The backend `genai`.
@@ -84,7 +85,7 @@ impl Genai {
             let request_id = &call.request.request_id;
             tracing::warn!(request_id, tools = prepared.tools.left_out, "tools left out of a model call");
         }
-        let (key, timeouts) = (endpoint.key, self.timeouts);
+        let (key, timeouts) = (endpoint.key, options::timeouts(call.request, self.timeouts)?);
         Ok(GenaiAttempt { target, key, timeouts, prepared, has_rebuilt: false })
     }
 }

@@ -7,12 +7,11 @@ use ::genai::resolver::{AuthData, Endpoint};
 use ::genai::{Headers, ModelIden, ServiceTarget};
 use url::Url;
 
+use crate::investigation::plan::option;
 use crate::llm::proto::LlmConfig;
 use crate::llm::service::provider::known::{self, Known};
 use crate::llm::service::provider::{self, ErrorCode, ProviderError};
 
-/// The option of `llm_config` that selects an interface: `responses`, `chat` or `ollama`.
-const API_OPTION: &str = "api";
 /// A server with the interface of OpenAI that is no known provider.
 const COMPATIBLE: &str = "openai-compatible";
 /// Other names for it.
@@ -97,7 +96,7 @@ impl<'a> Selection<'a> {
         if !is_plain || model.contains(['?', '#', '"', '\\']) || model.split('/').any(|part| part == "..") {
             return Err(invalid(format!("'{model}' is no name of a model")));
         }
-        let api = match config.options.get(API_OPTION).map(String::as_str) {
+        let api = match config.options.get(option::API).map(String::as_str) {
             None => offer.api.unwrap_or_else(|| by_model(model)),
             Some("responses") if offer.adapter == AdapterKind::OpenAI => Api::Responses,
             Some("chat") if offer.api.is_none_or(|api| api == Api::Chat) => Api::Chat,
@@ -187,7 +186,7 @@ mod tests {
     use super::*;
 
     fn config(provider: &str, model: &str, api: &str) -> LlmConfig {
-        let option = (API_OPTION.to_owned(), api.to_owned());
+        let option = (option::API.to_owned(), api.to_owned());
         let options = Some(option).filter(|_option| !api.is_empty()).into_iter().collect();
         LlmConfig { provider: provider.into(), model: model.into(), options, ..LlmConfig::default() }
     }

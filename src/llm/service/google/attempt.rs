@@ -116,12 +116,12 @@ impl GeminiAttempt<'_> {
         let request = self.client.post(self.url.clone()).body(self.prepared.body(token)?);
         let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let request = self.signed(request, answer.key())?;
-        let sent = within(deadline, Silence::since(began, self.timeouts.first_chunk), request.send()).await?;
+        let sent = within(deadline, self.timeouts.next_part(began, None), request.send()).await?;
         let response = sent.map_err(http::unavailable)?;
         if response.status() != StatusCode::OK {
             return Err(self.refusal(deadline, response, answer.key()).await);
         }
-        let reader = Reader { deadline, timeouts: self.timeouts, since: began, has_begun: false };
+        let reader = Reader { deadline, timeouts: self.timeouts, began, last: None };
         reader.read(response, answer).await
     }
 
@@ -158,16 +158,17 @@ impl GeminiAttempt<'_> {
 struct Reader {
     deadline: Deadline,
     timeouts: Timeouts,
-    /// The request, or the last event.
-    since: Instant,
-    has_begun: bool,
+    /// The time of the request.
+    began: Instant,
+    /// That of the last event.
+    last: Option<Instant>,
 }
 
 impl Reader {
     async fn read(mut self, mut response: Response, answer: &mut Answer<'_>) -> Result<(), ProviderError> {
         let mut events = Events::default();
         loop {
-            let silence = Silence::since(self.since, self.limit(answer));
+            let silence = self.silence(answer);
             let read = within(self.deadline, silence, response.chunk()).await;
             let piece = match read.and_then(|read| read.map_err(http::unavailable)) {
                 Ok(piece) => piece,
@@ -180,9 +181,8 @@ impl Reader {
                 None => events.end(),
             }
             while let Some(event) = events.next()? {
-                self.has_begun = true;
                 answer.add(&event).await?;
-                self.since = Instant::now();
+                self.last = Some(Instant::now());
             }
             if piece.is_none() {
                 return Ok(());
@@ -191,11 +191,11 @@ impl Reader {
     }
 
     /// How long the provider may be silent now.
-    fn limit(&self, answer: &Answer<'_>) -> Duration {
-        match (answer.is_complete(), self.has_begun) {
-            (true, _) => self.timeouts.end,
-            (false, true) => self.timeouts.stall,
-            (false, false) => self.timeouts.first_chunk,
+    fn silence(&self, answer: &Answer<'_>) -> Silence {
+        if answer.is_complete() {
+            Silence::since(self.last.unwrap_or(self.began), self.timeouts.end)
+        } else {
+            self.timeouts.next_part(self.began, self.last)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The backend `google-native`: Gemini by its Developer API or by Vertex AI (`vertex/`).
 //!
 //! A request is converted (`history.rs`, `tools.rs`, `thinking.rs`), sent (`attempt.rs`), and its events become the
-//! parts of an answer (`events.rs`, `answer.rs`). `models.rs` is the only place that knows families of models. The
+//! parts of an answer (`answer.rs`). `models.rs` is the only place that knows families of models. The
 //! backend keeps nothing between two requests: what a model needs to go on travels as `provider_data` (`replay.rs`).
 
 mod wire;
@@ -30,7 +30,7 @@ use self::vertex::Tokens;
 use super::call::Call;
 use super::provider::status::KeyStatus;
 use super::provider::timeouts::Timeouts;
-use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, known, retry};
+use super::provider::{Access, ErrorCode, ProviderError, ProviderStatus, http, known, options, retry};
 use crate::llm::proto::LlmConfig;
 
 /// The versions of the API that a base URL may end with.
@@ -99,7 +99,7 @@ impl Google {
             client: http::client()?,
             url: stream_url(base, prepared.model.name),
             identity,
-            timeouts: self.timeouts,
+            timeouts: options::timeouts(call.request, self.timeouts)?,
             prepared,
             has_rebuilt: false,
         })

@@ -39,6 +39,7 @@ const TIMEOUTS: Timeouts = Timeouts {
     first_chunk: Duration::from_millis(300),
     stall: Duration::from_millis(300),
     end: Duration::from_millis(20),
+    whole: None,
 };
 
 /// An API with the words by which a request selects it.

@@ -1,9 +1,9 @@
 //! Stands between the crate and a provider, so that the bytes of an answer are mended before the crate reads them.
 //!
 //! The crate opens its own connections and has no place for another reader, and it loses what is not as documented: a
-//! whole answer in one JSON body, a text behind a byte order mark, half a letter. So it sends its request to a socket of
-//! this process, which accepts one connection. The request goes on to the provider unchanged; the events of its answer
-//! come back in the form of the interface (`normal.rs`). What failed is kept here, in the words of the provider.
+//! whole answer in one JSON body, a text behind a byte order mark, half a letter. So it sends its request to a socket
+//! of this process, which accepts one connection. The request goes on to the provider unchanged; the events of its
+//! answer come back in the form of the interface (`normal.rs`). What failed is kept here, in the provider's words.
 
 mod normal;
 
@@ -104,7 +104,7 @@ fn relayed(target: &ServiceTarget) -> Option<ServiceTarget> {
         AuthData::RequestOverride { url, headers } => {
             AuthData::RequestOverride { url: moved(url)?, headers: headers.clone() }
         }
-        other => other.clone(),
+        AuthData::FromEnv(_) | AuthData::Key(_) | AuthData::MultiKeys(_) | AuthData::None => target.auth.clone(),
     };
     let endpoint = Endpoint::from_owned(moved(target.endpoint.base_url())?);
     Some(ServiceTarget { endpoint, auth, model: target.model.clone() })

@@ -76,7 +76,10 @@ async fn a_stream_that_breaks_after_its_first_part_is_a_partial_answer() {
         (overloaded(), "overloaded_error. Overloaded"),
         (overloaded().ending(Ending::Hang), "overloaded_error. Overloaded"),
         (Reply::stream(hello), "the stream of the provider ended without a finish reason"),
-        (Reply::stream(hello).ending(Ending::Hang), "Generation timed out after 400ms"),
+        (
+            Reply::stream(hello).ending(Ending::Hang),
+            "Generation timed out after 400ms: the provider sent no further part of its answer (stall_timeout)",
+        ),
         (
             Reply::stream(format!("{hello}event: content_block_delta\ndata: {{\"delta\"\n\n")),
             "Failed to parse response as JSON: Eof at line 1 column 8",

@@ -97,7 +97,10 @@ async fn a_stream_that_breaks_after_its_first_part_is_a_partial_answer() {
         (Reply::stream(hello.clone() + raw).ending(Ending::Hang), server_error),
         (Reply::stream(hello.clone() + &framed), server_error),
         (Reply::stream(hello.clone()), "the stream of the provider ended without a finish reason"),
-        (Reply::stream(hello.clone()).ending(Ending::Hang), "Generation timed out after 400ms"),
+        (
+            Reply::stream(hello.clone()).ending(Ending::Hang),
+            "Generation timed out after 400ms: the provider sent no further part of its answer (stall_timeout)",
+        ),
         (Reply::stream(hello.clone() + "data: {\"candid"), "Failed to parse response as JSON: Eof at line 1 column 8"),
     ] {
         let endpoint = Endpoint::start(vec![reply, healthy()]).await;

@@ -1,10 +1,11 @@
 //! Classifies what a provider said about a failure: by its words, then by its text, then by its status.
 //!
-//! [`rules`] is the table, in order of precedence: an overflow or a refused text is one with every status, and a failure
-//! that passes beats one that does not where a provider says both. `corpus.txt` has the texts of providers that each row
-//! is for. Both backends ask here.
+//! [`rules`] is the table, in order of precedence: an overflow or a refused text is one with every status, and a
+//! failure that passes beats one that does not where a provider says both. `corpus.txt` has the texts of providers that
+//! each row is for. Both backends ask here.
 
 mod delay;
+mod phrases;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -45,7 +46,7 @@ pub(crate) fn verdict(status: Option<u16>, words: &Words) -> Verdict {
     let verdicts: Vec<Verdict> = said.statuses.iter().map(|status| of_status(*status)).collect();
     let passing = verdicts.iter().find(|verdict| verdict.is_transient);
     // A word of an event that no row has is overload, or something new.
-    passing.or(verdicts.first()).copied().unwrap_or(Verdict::transient(ErrorCode::Unavailable))
+    passing.or_else(|| verdicts.first()).copied().unwrap_or(Verdict::transient(ErrorCode::Unavailable))
 }
 
 /// The delay that a text asks for, such as `try again in 8m2.3s`.

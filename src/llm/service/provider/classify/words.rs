@@ -87,10 +87,7 @@ impl Words {
 
     /// The innermost error comes first.
     fn collect(&mut self, body: &Value, depth: usize) {
-        let body = match body {
-            Value::Array(list) => list.first().unwrap_or(&Value::Null),
-            other => other,
-        };
+        let body = body.as_array().map_or(body, |list| list.first().unwrap_or(&Value::Null));
         if let Some(text) = body.as_str() {
             return self.add_message(text, depth);
         }

@@ -20,6 +20,7 @@ pub(crate) const PROMPT: &str = "seeded prompt: why does the pod web-1 of the te
 pub(crate) const TIMEOUTS: Timeouts = Timeouts {
     first_chunk: Duration::from_millis(400),
     stall: Duration::from_millis(400),
+    whole: None,
     end: Duration::from_millis(100),
 };
 
