@@ -20,8 +20,8 @@ use crate::llm::proto::{
 };
 use crate::llm::service::provider::finish::Written;
 use crate::llm::service::provider::key::ApiKey;
-use crate::llm::service::provider::schemas::Renamed;
 use crate::llm::service::provider::repair::Repair;
+use crate::llm::service::provider::schemas::Renamed;
 use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 use crate::llm::service::writer::ResponseWriter;
 
