@@ -67,7 +67,8 @@ impl Normal {
             }
         }
         let events = match self.api {
-            Api::Chat => whole::chat(value, self.has_begun),
+            Api::Chat if self.has_begun => vec![value],
+            Api::Chat => whole::chat(value),
             Api::Messages => whole::message(value),
             Api::Responses => whole::response(value),
             Api::Ollama | Api::Converse => vec![value],

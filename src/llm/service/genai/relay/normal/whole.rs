@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// A chunk of chat completions. `has_begun` says whether pieces came before: then a whole message repeats them.
-pub(super) fn chat(mut event: Value, has_begun: bool) -> Vec<Value> {
+/// The first chunk of chat completions. A whole message in a later one would repeat the pieces before it.
+pub(super) fn chat(mut event: Value) -> Vec<Value> {
     let Some(choice) = event.pointer_mut("/choices/0").and_then(Value::as_object_mut) else { return vec![event] };
     let has_delta = choice.get("delta").is_some_and(Value::is_object);
     let message = choice.remove("message").filter(Value::is_object);
-    let Some(mut message) = message.filter(|_message| !has_delta && !has_begun) else { return vec![event] };
+    let Some(mut message) = message.filter(|_message| !has_delta) else { return vec![event] };
     let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
     let has_calls = calls.as_ref().is_some_and(|calls| !calls.is_empty());
     for (index, call) in (0_u64..).zip(calls.into_iter().flatten()) {
