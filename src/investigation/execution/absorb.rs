@@ -88,6 +88,8 @@ pub(super) fn drop_calls(answer: &mut Answer) {
 
 /// Error codes of the LLM service that a retry cannot remove: an operator has to change the configuration.
 const PERMANENT: [&str; 4] = ["credentials", "invalid_backend", "invalid_request", "model_not_found"];
+/// The code of a stream that broke after the first piece of the answer.
+const PARTIAL: &str = "partial_stream_error";
 /// The code of a repeated empty answer.
 const EMPTY: &str = "empty";
 
@@ -96,7 +98,9 @@ const EMPTY: &str = "empty";
 /// no results to blank: for it an exceeded window is permanent, too.
 pub fn failed(state: &State, code: &str, error: CallError<'_>) -> Vec<Entry> {
     let CallError { message, timeout } = error;
-    let error = CallError { message, timeout: timeout || is_timeout(message) };
+    // A stream that stalls after its first piece broke like any other: its words do not make it a time-out.
+    let is_late = code != PARTIAL && is_timeout(message);
+    let error = CallError { message, timeout: timeout || is_late };
     let is_permanent = PERMANENT.contains(&code) || (code == EXCEEDED && !state.plan().strategy.uses_tools());
     let next = if is_permanent {
         Some(given_up(state, message))

@@ -35,14 +35,14 @@ pub(super) fn offer(config: &ServerConfig, tools: &[Declared], mask: &Mask) -> V
         let (tool, left_out) = (mask.apply(&declared.tool.name), declared.left_out.join(", "));
         tracing::warn!(server = config.name, tool = %tool, left_out, "mcp tool has odd members");
         let members = u64::try_from(declared.left_out.len()).unwrap_or(u64::MAX);
-        metrics::counter!("tarsy_mcp_tools_left_out_total", "part" => "member").increment(members);
+        metrics::counter!("tarsy_mcp_tools_omitted_total", "part" => "member").increment(members);
     }
     let offered = judged(config, tools, mask).into_iter().filter_map(|judged| match judged.verdict {
         Ok((spec, _)) => Some(spec),
         Err(Withheld::Rule(_)) => None,
         Err(Withheld::Unusable(fault)) => {
             tracing::warn!(server = config.name, tool = judged.name, fault, "mcp tool not offered");
-            metrics::counter!("tarsy_mcp_tools_left_out_total", "part" => "tool").increment(1);
+            metrics::counter!("tarsy_mcp_tools_omitted_total", "part" => "tool").increment(1);
             None
         }
     });

@@ -245,7 +245,7 @@ pub(super) const WORKER: &[Metric] = &[
     .by("reason", ASKED_AGAIN),
     counter("tarsy_incomplete_analyses_total", "analyses with a mark: the last answers of the model were cut off"),
     counter(
-        "tarsy_mcp_tools_left_out_total",
+        "tarsy_mcp_tools_omitted_total",
         "tools in the lists of MCP servers that could not be offered, and odd members of tools that were",
     )
     .by("part", &["tool", "member"]),

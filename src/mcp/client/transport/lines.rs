@@ -1,6 +1,6 @@
-//! Reads lines of bounded length, and writes them as JSON-RPC has them. An answer that is too long becomes an error of its
-//! call, so that the call fails at once. If the answer was dropped, the call would wait for its timeout and its outcome
-//! would be unknown.
+//! Reads lines of bounded length, and writes them as JSON-RPC has them. An answer that is too long becomes an error of
+//! its call, so that the call fails at once. If the answer was dropped, the call would wait for its timeout and its
+//! outcome would be unknown.
 
 use std::io;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
 //! Compares the arguments of a call with the JSON schema of its tool before the call is sent.
 //!
-//! Arguments with one sensible reading are written as the schema wants them (`fitted`). The comparison refuses only what
-//! the schema clearly forbids. With a schema that cannot be used, or that would take too long, the call is sent unchecked,
-//! because the server checks its arguments itself. No reference outside of the schema is followed.
+//! Arguments with one sensible reading are written as the schema wants them (`fitted`). The comparison refuses only
+//! what the schema clearly forbids. With a schema that cannot be used, or that would take too long, the call is sent
+//! unchecked, because the server checks its arguments itself. No reference outside of the schema is followed.
 
 mod cost;
 mod faults;

@@ -123,6 +123,10 @@ fn written(calls: &[Sent], style: &Style) -> Vec<Value> {
 fn is_readable(style: &Style, calls: usize) -> bool {
     let has_id = style.id == Word::Right;
     let is_one = calls == 1;
+    // A piece that begins with a bracket may begin another call of the same tool.
+    if style.id == Word::Changing && style.repeats_name {
+        return false;
+    }
     match style.index {
         Word::Right | Word::Changing => true,
         // The id says which call goes on, or whole calls follow each other.
