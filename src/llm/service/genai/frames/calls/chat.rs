@@ -104,6 +104,11 @@ impl Pieces {
     }
 
     fn begin(&mut self, piece: Piece) {
+        // Without an index, a whole object may be a part of the arguments before it.
+        let is_open = |call: &Open| !call.arguments.is_blank() && !call.arguments.is_whole();
+        let mut own = Arguments::default();
+        own.push(&piece.arguments);
+        self.is_malformed |= piece.index.is_none() && own.is_whole() && self.open.last().is_some_and(is_open);
         let mut call = Open { index: piece.index, ..Open::default() };
         call.add(piece);
         self.open.push(call);
