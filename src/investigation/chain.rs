@@ -74,6 +74,9 @@ pub struct ExecutionRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
+    /// A word of a later version. Only reports have it: a worker refuses a session whose status it does not know.
+    #[serde(skip_deserializing)]
+    Unknown,
     Running,
     /// Ended with a result.
     Completed,
@@ -86,12 +89,13 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// All of them.
+    /// All that this version knows.
     pub const ALL: [Self; 5] = [Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::TimedOut];
 
     /// The word in the store and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Unknown => "unknown",
             Self::Running => "running",
             Self::Completed => "completed",
             Self::Failed => "failed",
@@ -105,7 +109,7 @@ impl RunStatus {
     pub fn end_event(self, content: impl Into<String>, metadata: Value) -> EventDraft {
         let ends_as = |event_type| EventDraft::new(event_type, content, metadata);
         match self {
-            Self::Running | Self::Completed => ends_as(EventType::SessionCompleted),
+            Self::Unknown | Self::Running | Self::Completed => ends_as(EventType::SessionCompleted),
             Self::Failed => ends_as(EventType::SessionFailed).failed(),
             Self::TimedOut => ends_as(EventType::SessionTimedOut).failed(),
             Self::Cancelled => ends_as(EventType::SessionCancelled).failed(),
@@ -204,7 +208,7 @@ pub fn next(record: &SessionRecord) -> Next {
             Some(status) => Next::Finish(Conclusion { status, analysis: None, error: None }),
             None => Next::Begin(following),
         },
-        status @ (RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut) => {
+        status @ (RunStatus::Unknown | RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut) => {
             Next::Finish(Conclusion { status, analysis: None, error: errors(record, stage) })
         }
     }
@@ -290,7 +294,7 @@ fn finding(run: &ExecutionRecord) -> String {
         (Some(analysis), _) => analysis.clone(),
         (None, RunStatus::Cancelled) => "No analysis: this agent was cancelled.".to_owned(),
         (None, RunStatus::TimedOut) => "No analysis: this agent ran out of time.".to_owned(),
-        (None, RunStatus::Running | RunStatus::Completed | RunStatus::Failed) => {
+        (None, RunStatus::Unknown | RunStatus::Running | RunStatus::Completed | RunStatus::Failed) => {
             format!("No analysis: this agent failed: {}", run.error.as_deref().unwrap_or("no reason is known"))
         }
     }

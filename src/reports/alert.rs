@@ -5,6 +5,7 @@ use diesel::prelude::Queryable;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::ShownStatus;
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::{Mark, StopReason};
@@ -62,6 +63,7 @@ pub struct AlertReport {
 pub struct QuestionReport {
     pub session_id: SessionId,
     pub created_at: DateTime<Utc>,
+    #[diesel(deserialize_as = ShownStatus)]
     pub status: RunStatus,
     /// The text of the question, cleaned and masked.
     pub question: Option<String>,
@@ -145,6 +147,7 @@ pub struct ExecutionReport {
     pub execution_id: ExecutionId,
     pub agent: String,
     pub strategy: String,
+    #[diesel(deserialize_as = ShownStatus)]
     pub status: RunStatus,
     /// The last iteration, from 1.
     pub iteration: i32,

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use diesel::prelude::Queryable;
 use serde::Serialize;
 
+use super::ShownStatus;
 use crate::engine::ports::RunStatus;
 use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::{Mark, StopReason};
@@ -33,6 +34,7 @@ pub struct SessionLine {
     pub session_id: SessionId,
     pub created_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
+    #[diesel(deserialize_as = ShownStatus)]
     pub status: RunStatus,
     pub stop_reason: Option<StopReason>,
     /// What readers have to know of the analysis.

@@ -9,7 +9,7 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 use super::list::filtered;
 use crate::engine::ports::RunStatus;
 use crate::investigation::summary;
-use crate::reports::{DeadAlert, LastEvent, SessionEntry, SessionLine, SessionPage, StatusCounts, Tokens};
+use crate::reports::{DeadAlert, LastEvent, SessionEntry, SessionLine, SessionPage, ShownStatus, StatusCounts, Tokens};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
@@ -95,7 +95,9 @@ impl Store {
         let counted = self.run(Operation::Command, move |connection| counts(connection, &page)).await?;
         let mut counts = StatusCounts::default();
         for (status, count) in counted {
-            let of = match status {
+            let of = match RunStatus::from(status) {
+                // It has no tab, and stands in the list of all.
+                RunStatus::Unknown => continue,
                 RunStatus::Running => &mut counts.running,
                 RunStatus::Completed => &mut counts.completed,
                 RunStatus::Failed => &mut counts.failed,
@@ -167,7 +169,7 @@ fn entries(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec
     query.load(connection)
 }
 
-fn counts(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec<(RunStatus, i64)>> {
+fn counts(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec<(ShownStatus, i64)>> {
     let mut filter = page.filter.clone();
     filter.status = None;
     let mut query = alert_sessions::table

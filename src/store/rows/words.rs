@@ -8,7 +8,7 @@ use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
 use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::reports::DispositionKind;
+use crate::reports::{DispositionKind, ShownStatus};
 
 /// A word that its set does not contain.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +58,9 @@ sql_word!(DeadReason);
 sql_word!(DispositionKind);
 from_sql!(diesel::sql_types::Text => Mark, |word: String| Ok::<_, std::convert::Infallible>(Mark::parse(&word)));
 sql_word!(RunStatus);
+from_sql!(diesel::sql_types::Text => ShownStatus, |word: String| {
+    Ok::<_, std::convert::Infallible>(ShownStatus(parse(word).unwrap_or(RunStatus::Unknown)))
+});
 sql_word!(Severity);
 sql_word!(StopReason);
 sql_word!(ToolCallState);

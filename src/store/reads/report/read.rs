@@ -16,7 +16,7 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 use crate::reports::{
     AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, ModelReport, QuestionReport, SessionReport,
-    StageReport, ToolCallReport,
+    ShownStatus, StageReport, ToolCallReport,
 };
 use crate::store::call::Operation;
 use crate::store::connect::Store;
@@ -55,6 +55,7 @@ struct SessionRow {
     deadline_at: DateTime<Utc>,
     finished_at: Option<DateTime<Utc>>,
     cancel_requested_at: Option<DateTime<Utc>>,
+    #[diesel(deserialize_as = ShownStatus)]
     status: RunStatus,
     stop_reason: Option<StopReason>,
     mark: Option<Mark>,
@@ -74,6 +75,7 @@ struct SessionRow {
 struct StageRow {
     stage_no: i32,
     name: String,
+    #[diesel(deserialize_as = ShownStatus)]
     status: RunStatus,
     started_at: DateTime<Utc>,
     finished_at: Option<DateTime<Utc>>,

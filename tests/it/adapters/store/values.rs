@@ -1,13 +1,15 @@
 //! Values are read as they were written: bytes exactly, text without NUL.
 
 use serde_json::{Value, json};
-use tarsy::engine::ports::{Journal, Outbox, Sessions, StoreError};
-use tarsy::investigation::execution::entry::{Entry, ToolResult};
+use tarsy::engine::ports::{Journal, Outbox, RunStatus, Sessions, StoreError};
+use tarsy::investigation::alert::Severity;
+use tarsy::investigation::execution::entry::{Entry, Mark, ToolResult};
 use tarsy::investigation::execution::event_refs::RecordedEntry;
 use tarsy::investigation::native::Grounding;
 use tarsy::investigation::timeline::{EventDraft, EventType};
+use tarsy::reports::{SessionFilter, SessionPage};
 
-use super::fixture::{checkpoint, completed, prompt, running_session};
+use super::fixture::{checkpoint, completed, investigated, prompt, running_session};
 use crate::support::postgres::TestDatabase;
 
 #[tokio::test]
@@ -146,4 +148,25 @@ async fn a_report_has_the_citations_of_its_own_analysis() {
         let report = store.report(lease.session_id).await.unwrap().unwrap();
         assert_eq!(report.session.unwrap().citations, expected);
     }
+}
+
+#[tokio::test]
+async fn a_status_of_a_later_version_is_shown_and_hides_no_other_row() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let one = investigated(&store, "one", Severity::High, completed()).await;
+    let other = investigated(&store, "other", Severity::High, completed()).await;
+    database.execute(&format!("UPDATE alert_sessions SET status = 'paused', mark = 'new' WHERE session_id = '{one}'"));
+    let filter = SessionFilter { limit: 10, ..SessionFilter::default() };
+    let shown = |status, mark| (status, mark);
+    let lines = store.list_sessions(filter.clone()).await.unwrap();
+    let lines: Vec<_> = lines.iter().map(|line| (line.session_id, shown(line.status, line.mark))).collect();
+    let expected =
+        [(other, shown(RunStatus::Completed, None)), (one, shown(RunStatus::Unknown, Some(Mark::Unknown)))];
+    assert_eq!(lines, expected);
+    let page = SessionPage { filter, before: None };
+    assert_eq!(store.session_page(page.clone()).await.unwrap().len(), 2);
+    assert_eq!(store.status_counts(page).await.unwrap().completed, 1);
+    let report = store.report(one).await.unwrap().unwrap();
+    assert_eq!(report.session.map(|session| session.status), Some(RunStatus::Unknown));
 }
