@@ -197,12 +197,17 @@ impl Open {
     fn role_of_new_name(&self, piece: &Piece) -> Role {
         if self.has_other_id(piece) || self.arguments.is_whole() {
             Role::Next
-        } else if self.arguments.is_blank() {
+        } else if self.arguments.is_blank() && !(is_full(&self.name) && is_full(&piece.name)) {
             Role::MoreName
         } else {
             Role::Stray
         }
     }
+}
+
+/// Whether a name has both of its parts, and is no piece of one.
+fn is_full(name: &str) -> bool {
+    name.split_once("__").is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
 impl Piece {

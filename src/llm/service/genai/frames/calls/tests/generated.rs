@@ -65,6 +65,8 @@ fn styles() -> impl Strategy<Value = Style> {
         // Another name with another id is another call, and so is one after whole arguments. What such names call is no
         // tool, so nothing runs.
         let cuts_name = cuts_name && id != Word::Changing && (index == Word::Right || !is_interleaved);
+        // Pieces that alternate need a word that says which call goes on.
+        let is_interleaved = is_interleaved && (index == Word::Right || (id == Word::Right && repeats_id));
         Style { index, id, repeats_id, repeats_name, cuts_name, is_interleaved, cuts }
     })
 }
