@@ -10,7 +10,7 @@ use crate::cli::render::tables::{list, show};
 use crate::cli::render::timeline::{Charset, Style, event_line};
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::StopReason;
+use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::store::{
     AlertReport, AlertUpdateReport, DispositionKind, ExecutionReport, JoinedAlert, ModelReport, QuestionReport,
@@ -250,6 +250,18 @@ fn the_other_workers_of_a_session_are_named_and_its_leases_are_not_counted() {
     };
     assert_eq!(chain("w1", &["w1", "w1"]), "chain        kubernetes on worker w1");
     assert_eq!(chain("w2", &["w1", "w3", "w1"]), "chain        kubernetes on worker w2, earlier on w1, w3");
+}
+
+#[test]
+fn an_incomplete_analysis_says_so_in_lists_reports_and_on_the_screen() {
+    let mut marked = completed();
+    marked.session.as_mut().unwrap().mark = Some(Mark::Incomplete);
+    let sentence = Mark::Incomplete.sentence();
+    let screen = show::show(&marked, at(95), &narrow()).join("\n");
+    assert!(screen.contains("incomplete, completed") && screen.contains(sentence), "{screen}");
+    assert!(report::report(&marked, at(95)).join("\n").contains(&format!("**{sentence}**")));
+    let entry = SessionLine { mark: Some(Mark::Incomplete), ..line("a41c9e02", RunStatus::Completed, "t") };
+    assert!(list::sessions(&[entry], at(95), &narrow()).join("\n").contains("incomplete"));
 }
 
 #[test]

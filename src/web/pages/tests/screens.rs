@@ -2,7 +2,7 @@
 
 use crate::engine::ports::DeadReason;
 use crate::investigation::chain::RunStatus;
-use crate::investigation::execution::entry::StopReason;
+use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::timeline::EventType;
 use crate::reports::{AlertReport, DispositionKind, SessionEntry, StatusCounts};
 use crate::web::assets::{ICON, SCRIPT, STYLE};
@@ -78,6 +78,20 @@ fn listed(entries: &[SessionEntry], query: &Query, system: &System) -> String {
     let counts = StatusCounts { running: 1, completed: 14, failed: 2, ..StatusCounts::default() };
     let next = Some(id("00000001").to_string());
     list(&List { entries, counts: Some(counts), query, system, next, now: at(0) }).into_string()
+}
+
+#[test]
+fn an_incomplete_analysis_is_marked_on_its_card_and_in_the_list() {
+    let mut cut = report();
+    cut.session.as_mut().unwrap().mark = Some(Mark::Incomplete);
+    let page = shown(&cut, &story()).whole();
+    assert!(page.contains(Mark::Incomplete.sentence()) && page.contains(">incomplete<"), "{page}");
+    let mut line = entry("00000010", "TargetDown shop/checkout", RunStatus::Completed);
+    line.line.mark = Some(Mark::Incomplete);
+    let system = System { waiting: None, workers: 1, slots: 1, busy: 0, dead_letters: None };
+    let list = listed(&[line], &Query::default(), &system);
+    assert_eq!((check(&page).err(), check(&list).err()), (None, None));
+    assert!(list.contains("Incomplete: "), "{list}");
 }
 
 #[test]

@@ -161,8 +161,7 @@ async fn a_status_of_a_later_version_is_shown_and_hides_no_other_row() {
     let shown = |status, mark| (status, mark);
     let lines = store.list_sessions(filter.clone()).await.unwrap();
     let lines: Vec<_> = lines.iter().map(|line| (line.session_id, shown(line.status, line.mark))).collect();
-    let expected =
-        [(other, shown(RunStatus::Completed, None)), (one, shown(RunStatus::Unknown, Some(Mark::Unknown)))];
+    let expected = [(other, shown(RunStatus::Completed, None)), (one, shown(RunStatus::Unknown, Some(Mark::Unknown)))];
     assert_eq!(lines, expected);
     let page = SessionPage { filter, before: None };
     assert_eq!(store.session_page(page.clone()).await.unwrap().len(), 2);

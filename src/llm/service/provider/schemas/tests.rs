@@ -110,6 +110,22 @@ fn a_name_that_a_provider_refuses_comes_back_in_each_call() {
     assert_eq!(renamed.restored(r#"{"filter_0c097d40":"#), r#"{"filter_0c097d40":"#);
 }
 
+#[test]
+fn a_definition_that_contains_itself_ends() {
+    let many: Vec<Value> = vec![json!({"$ref": "#"}); 40];
+    for schema in [
+        json!({"allOf": [{"$ref": "#"}]}),
+        json!({"anyOf": many.clone(), "allOf": many}),
+        json!({"properties": {"a": {"$ref": "#"}}, "oneOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}),
+    ] {
+        let Value::Object(schema) = schema else { panic!("{schema}") };
+        for provider in ["openai", "anthropic", "google"] {
+            let rewritten = rewritten(schema.clone(), Dialect::of(provider));
+            assert!(!rewritten.schema.contains_key("allOf"), "{rewritten:?}");
+        }
+    }
+}
+
 fn schemas() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string"})),

@@ -7,6 +7,8 @@ use super::target;
 
 /// References that are followed from one place.
 const MAX_REFERENCES: usize = 8;
+/// Alternatives that are merged, those within others included: a definition may contain itself.
+const MAX_MERGED: usize = 256;
 /// A longer rule is named, and not shown.
 const MAX_RULE_BYTES: usize = 1_000;
 /// Keywords that are no part of an object's description, and for which there is no other form.
@@ -32,6 +34,7 @@ impl Fit {
 /// The outermost schema without alternatives. What is lost becomes a note.
 pub(super) fn object(mut schema: Map<String, Value>, root: &Value, notes: &mut Vec<String>) -> Map<String, Value> {
     resolve(&mut schema, root);
+    let mut merge = Merge { root, left: MAX_MERGED };
     let parts: Vec<(&str, Vec<Value>)> = ["allOf", "anyOf", "oneOf"]
         .into_iter()
         .filter_map(|key| Some((key, schema.shift_remove(key)?.as_array().cloned()?)))
@@ -46,7 +49,7 @@ pub(super) fn object(mut schema: Map<String, Value>, root: &Value, notes: &mut V
             notes.push(note(&format!("The arguments have to fit {says} of these schemas"), &json!(alternatives)));
         }
         let fit = if key == "allOf" { Fit::Each } else { Fit::Some };
-        merge(&mut schema, alternatives, fit, root);
+        merge.add(&mut schema, alternatives, fit);
     }
     let rules: Map<String, Value> =
         RULES.into_iter().filter_map(|key| Some((key.to_owned(), schema.shift_remove(key)?))).collect();
@@ -77,48 +80,60 @@ fn resolve(schema: &mut Map<String, Value>, root: &Value) {
     schema.shift_remove("$ref");
 }
 
-/// Adds the properties of alternatives. A property is required if each of them requires it.
-fn merge(schema: &mut Map<String, Value>, alternatives: Vec<Value>, fit: Fit, root: &Value) {
-    let mut required: Option<Vec<Value>> = None;
-    let mut added: Map<String, Value> = Map::new();
-    for alternative in alternatives {
-        let Value::Object(mut alternative) = alternative else { continue };
-        resolve(&mut alternative, root);
-        if let Some(Value::Array(inner)) = alternative.shift_remove("allOf") {
-            merge(&mut alternative, inner, Fit::Each, root);
+/// Merges alternatives into a schema, at most a number of them.
+struct Merge<'s> {
+    root: &'s Value,
+    left: usize,
+}
+
+impl Merge<'_> {
+    /// Adds the properties of alternatives. A property is required if each of them requires it.
+    fn add(&mut self, schema: &mut Map<String, Value>, alternatives: Vec<Value>, fit: Fit) {
+        let mut required: Option<Vec<Value>> = None;
+        let mut added: Map<String, Value> = Map::new();
+        for alternative in alternatives {
+            let Value::Object(mut alternative) = alternative else { continue };
+            let Some(left) = self.left.checked_sub(1) else { break };
+            self.left = left;
+            resolve(&mut alternative, self.root);
+            if let Some(Value::Array(inner)) = alternative.shift_remove("allOf") {
+                // Each level takes of what is left, so the depth is bounded as well.
+                self.left /= 2;
+                self.add(&mut alternative, inner, Fit::Each);
+            }
+            let own = alternative.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+            required = Some(match required {
+                None => own,
+                Some(known) if fit == Fit::Each => known.into_iter().chain(own).collect(),
+                Some(known) => known.into_iter().filter(|name| own.contains(name)).collect(),
+            });
+            let Some(Value::Object(properties)) = alternative.shift_remove("properties") else { continue };
+            for (name, property) in properties {
+                let together = match added.shift_remove(&name) {
+                    Some(known) if known != property => both(known, property, fit.keyword()),
+                    Some(_) | None => property,
+                };
+                added.insert(name, together);
+            }
         }
-        let own = alternative.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-        required = Some(match required {
-            None => own,
-            Some(known) if fit == Fit::Each => known.into_iter().chain(own).collect(),
-            Some(known) => known.into_iter().filter(|name| own.contains(name)).collect(),
-        });
-        let Some(Value::Object(properties)) = alternative.shift_remove("properties") else { continue };
-        for (name, property) in properties {
-            let together = match added.shift_remove(&name) {
-                Some(known) if known != property => both(known, property, fit.keyword()),
-                Some(_) | None => property,
-            };
-            added.insert(name, together);
+        let properties = schema.entry("properties").or_insert_with(|| json!({}));
+        if let Value::Object(properties) = properties {
+            for (name, property) in added {
+                let together = match properties.get(&name) {
+                    Some(known) if *known != property => both(known.clone(), property, "allOf"),
+                    Some(_) | None => property,
+                };
+                properties.insert(name, together);
+            }
         }
-    }
-    let properties = schema.entry("properties").or_insert_with(|| json!({}));
-    if let Value::Object(properties) = properties {
-        for (name, property) in added {
-            let together = match properties.get(&name) {
-                Some(known) if *known != property => both(known.clone(), property, "allOf"),
-                Some(_) | None => property,
-            };
-            properties.insert(name, together);
-        }
-    }
-    let required = required.unwrap_or_default();
-    if !required.is_empty()
-        && let Value::Array(known) = schema.entry("required").or_insert_with(|| json!([]))
-    {
-        for name in required {
-            if !known.contains(&name) {
-                known.push(name);
+        let required = required.unwrap_or_default();
+        if !required.is_empty()
+            && let Value::Array(known) = schema.entry("required").or_insert_with(|| json!([]))
+        {
+            for name in required {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
             }
         }
     }
