@@ -50,7 +50,7 @@ fn an_answer_that_only_promises_is_asked_for_again_and_the_second_one_counts() {
         let (outcome, faults, asked) =
             run(&simulation(strategy, vec![says(strategy, PROMISE), says(strategy, PROMISE)]));
         assert_eq!((outcome, asked), (completed(PROMISE, StopReason::FinalAnswer), 2), "at most once");
-        assert_eq!(faults, [both.clone()]);
+        assert_eq!(faults, vec![both.clone()]);
         let turns = vec![says(strategy, PROMISE), calls(strategy, "k8s.get"), says(strategy, "Cause: the disk")];
         let (outcome, faults, asked) = run(&simulation(strategy, turns));
         assert_eq!((outcome, asked), (completed("Cause: the disk", StopReason::FinalAnswer), 3));

@@ -58,10 +58,9 @@ impl Ran {
     }
 
     fn told(&self) -> Vec<&str> {
-        let feedback = |entry: &'_ Entry| if let Entry::Feedback { .. } = entry { true } else { false };
-        let texts = self.entries().filter(|entry| feedback(entry)).map(|entry| match entry {
-            Entry::Feedback { content, .. } => content.as_str(),
-            entry => panic!("{entry:?}"),
+        let texts = self.entries().filter_map(|entry| {
+            let Entry::Feedback { content, .. } = entry else { return None };
+            Some(content.as_str())
         });
         texts.collect()
     }

@@ -109,9 +109,9 @@ fn as_json(text: &str, tools: &[ToolSpec]) -> Option<usize> {
 /// Whether a JSON text is a call of an offered tool, or a list of such calls.
 fn is_json_call(text: &str, tools: &[ToolSpec]) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(text.trim()) else { return false };
-    match &value {
-        Value::Array(calls) => !calls.is_empty() && calls.iter().all(|call| is_call(call, tools)),
-        call => is_call(call, tools),
+    match value.as_array() {
+        Some(calls) => !calls.is_empty() && calls.iter().all(|call| is_call(call, tools)),
+        None => is_call(&value, tools),
     }
 }
 

@@ -25,10 +25,10 @@ impl State {
     pub fn why_not_taken(&self, answer: &Answer) -> Option<&'static str> {
         match self.verdict(answer) {
             Verdict::Take | Verdict::Keep => None,
-            Verdict::AskAgain | Verdict::Switch(_) | Verdict::Fail(_) => Some(match answer.finish {
-                Finish::Stop | Finish::ToolCalls => CALL_IN_TEXT,
-                finish => finish.as_str(),
-            }),
+            Verdict::AskAgain | Verdict::Switch(_) | Verdict::Fail(_) => {
+                let has_ended = matches!(answer.finish, Finish::Stop | Finish::ToolCalls);
+                Some(if has_ended { CALL_IN_TEXT } else { answer.finish.as_str() })
+            }
         }
     }
 
@@ -145,7 +145,9 @@ impl State {
             self.was_asked_again = true;
             let last = self.entries.iter().rev().find_map(|entry| entry.answer());
             let analysis = last.map(|answer| self.text_of(answer)).filter(|text| !is_blank(text));
-            self.so_far = analysis.map(|analysis| AnswerSoFar { analysis, mark: None }).or(self.so_far.take());
+            if let Some(analysis) = analysis {
+                self.so_far = Some(AnswerSoFar { analysis, mark: None });
+            }
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) fn of_error(error: ApiError, key: &ApiKey) -> ProviderError {
     let prefix = if code >= 500 { "Google API server error: " } else { "" };
     let message = format!("{prefix}{status}. {text}").trim_end().to_owned();
     let retry_after = details.iter().find_map(classify::delay_in_value).or_else(|| classify::delay_in_text(&text));
-    let retry_after = retry_after.filter(|_delay| is_transient);
+    let retry_after = retry_after.filter(|_delay| is_transient || kind == ErrorCode::RateLimited);
     ProviderError { retryable: is_transient, retry_after, ..ProviderError::new(kind, message).with_status(status) }
 }
 
