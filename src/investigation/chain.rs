@@ -70,13 +70,14 @@ pub struct ExecutionRecord {
     pub error: Option<String>,
 }
 
+/// A word of a later version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct LaterWord(pub &'static str);
+
 /// The status of a session, stage or execution, ordered from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// A word of a later version. Only reports have it: a worker refuses a session whose status it does not know.
-    #[serde(skip_deserializing)]
-    Unknown,
     Running,
     /// Ended with a result.
     Completed,
@@ -86,6 +87,9 @@ pub enum RunStatus {
     TimedOut,
     /// Ended on request.
     Cancelled,
+    /// A word of a later version. Only reports have it: a worker refuses a session whose status it does not know.
+    #[serde(skip_deserializing, untagged)]
+    Unknown(LaterWord),
 }
 
 impl RunStatus {
@@ -95,7 +99,7 @@ impl RunStatus {
     /// The word in the store and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Unknown => "unknown",
+            Self::Unknown(word) => word.0,
             Self::Running => "running",
             Self::Completed => "completed",
             Self::Failed => "failed",
@@ -109,7 +113,7 @@ impl RunStatus {
     pub fn end_event(self, content: impl Into<String>, metadata: Value) -> EventDraft {
         let ends_as = |event_type| EventDraft::new(event_type, content, metadata);
         match self {
-            Self::Unknown | Self::Running | Self::Completed => ends_as(EventType::SessionCompleted),
+            Self::Unknown(_) | Self::Running | Self::Completed => ends_as(EventType::SessionCompleted),
             Self::Failed => ends_as(EventType::SessionFailed).failed(),
             Self::TimedOut => ends_as(EventType::SessionTimedOut).failed(),
             Self::Cancelled => ends_as(EventType::SessionCancelled).failed(),
@@ -208,7 +212,7 @@ pub fn next(record: &SessionRecord) -> Next {
             Some(status) => Next::Finish(Conclusion { status, analysis: None, error: None }),
             None => Next::Begin(following),
         },
-        status @ (RunStatus::Unknown | RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut) => {
+        status @ (RunStatus::Unknown(_) | RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut) => {
             Next::Finish(Conclusion { status, analysis: None, error: errors(record, stage) })
         }
     }
@@ -294,7 +298,7 @@ fn finding(run: &ExecutionRecord) -> String {
         (Some(analysis), _) => analysis.clone(),
         (None, RunStatus::Cancelled) => "No analysis: this agent was cancelled.".to_owned(),
         (None, RunStatus::TimedOut) => "No analysis: this agent ran out of time.".to_owned(),
-        (None, RunStatus::Unknown | RunStatus::Running | RunStatus::Completed | RunStatus::Failed) => {
+        (None, RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed) => {
             format!("No analysis: this agent failed: {}", run.error.as_deref().unwrap_or("no reason is known"))
         }
     }

@@ -78,7 +78,7 @@ impl ValueEnum for RunStatus {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match self {
-            Self::Unknown => return None,
+            Self::Unknown(_) => return None,
             Self::Running => PossibleValue::new("running").help("Being investigated"),
             Self::Completed => PossibleValue::new("completed").help("With an analysis"),
             Self::Failed => PossibleValue::new("failed").help("Without one"),

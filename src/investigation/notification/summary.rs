@@ -40,7 +40,7 @@ impl Outcome {
     /// The outcome of a session; `None` while it runs.
     pub fn of(status: RunStatus) -> Option<Self> {
         match status {
-            RunStatus::Unknown | RunStatus::Running => None,
+            RunStatus::Unknown(_) | RunStatus::Running => None,
             RunStatus::Completed => Some(Self::Completed),
             RunStatus::Failed => Some(Self::Failed),
             RunStatus::TimedOut => Some(Self::TimedOut),

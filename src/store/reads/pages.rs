@@ -97,7 +97,7 @@ impl Store {
         for (status, count) in counted {
             let of = match RunStatus::from(status) {
                 // It has no tab, and stands in the list of all.
-                RunStatus::Unknown => continue,
+                RunStatus::Unknown(_) => continue,
                 RunStatus::Running => &mut counts.running,
                 RunStatus::Completed => &mut counts.completed,
                 RunStatus::Failed => &mut counts.failed,

@@ -1,11 +1,14 @@
 //! Words of closed sets: the outcomes of statements and the status columns, parsed into enums. A word that this version
 //! does not know is an error of its row, never a default.
 
+use std::sync::{Mutex, PoisonError};
+
 use diesel::sql_types::Uuid as SqlUuid;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
+use crate::investigation::chain::LaterWord;
 use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::reports::{DispositionKind, ShownStatus};
@@ -23,6 +26,27 @@ pub(crate) fn parse<T: DeserializeOwned>(word: String) -> Result<T, UnknownWord>
     let parsed: Result<T, serde::de::value::Error> = T::deserialize(word.as_str().into_deserializer());
     let set = std::any::type_name::<T>();
     parsed.map_err(|_| UnknownWord { set: set.rsplit("::").next().unwrap_or(set), word })
+}
+
+/// Words of later versions that are kept.
+const MAX_KEPT: usize = 64;
+/// Bytes of a word that is kept.
+const MAX_KEPT_BYTES: usize = 40;
+
+/// A word that no set contains, for the rest of the process. Only a few and short ones are kept: a column of statuses
+/// has no more.
+fn kept(word: &str) -> &'static str {
+    static KEPT: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    match kept.iter().find(|known| **known == word) {
+        Some(known) => known,
+        None if kept.len() < MAX_KEPT && word.len() <= MAX_KEPT_BYTES => {
+            let word: &'static str = word.to_owned().leak();
+            kept.push(word);
+            word
+        }
+        None => "unknown",
+    }
 }
 
 /// Lets Diesel read a type from a column: `from_sql!(SqlType => Type, |value| Result)`.
@@ -59,7 +83,7 @@ sql_word!(DispositionKind);
 from_sql!(diesel::sql_types::Text => Mark, |word: String| Ok::<_, std::convert::Infallible>(Mark::parse(&word)));
 sql_word!(RunStatus);
 from_sql!(diesel::sql_types::Text => ShownStatus, |word: String| {
-    Ok::<_, std::convert::Infallible>(ShownStatus(parse(word).unwrap_or(RunStatus::Unknown)))
+    Ok::<_, std::convert::Infallible>(ShownStatus(parse(word.clone()).unwrap_or_else(|_unknown| RunStatus::Unknown(LaterWord(kept(&word))))))
 });
 sql_word!(Severity);
 sql_word!(StopReason);

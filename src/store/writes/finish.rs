@@ -135,7 +135,7 @@ impl From<StageEnded> for EndedStage {
 /// The status of executions and stages that still run when the session ends.
 fn open_status(status: RunStatus) -> RunStatus {
     match status {
-        RunStatus::Completed | RunStatus::Running | RunStatus::Unknown => RunStatus::Cancelled,
+        RunStatus::Completed | RunStatus::Running | RunStatus::Unknown(_) => RunStatus::Cancelled,
         RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut => status,
     }
 }

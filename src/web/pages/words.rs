@@ -32,7 +32,7 @@ pub(super) fn whole(text: &str) -> String {
 /// `✓ completed`
 pub(super) fn status(status: RunStatus) -> Markup {
     let (class, sign, word) = match status {
-        RunStatus::Unknown => ("st queued", "?", "unknown"),
+        RunStatus::Unknown(word) => ("st queued", "?", word.0),
         RunStatus::Running => ("st running", "\u{a0}", "running"),
         RunStatus::Completed => ("st completed", "✓", "completed"),
         RunStatus::Failed => ("st failed", "✕", "failed"),

@@ -123,7 +123,7 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
     let advice = match session.status {
         RunStatus::Cancelled => "It was cancelled. To investigate it again:",
         RunStatus::TimedOut => "It took longer than its deadline allows. To investigate it again:",
-        RunStatus::Unknown | RunStatus::Running | RunStatus::Completed | RunStatus::Failed => {
+        RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed => {
             "Remove the reason, then investigate it again:"
         }
     };

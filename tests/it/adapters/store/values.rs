@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tarsy::engine::ports::{Journal, Outbox, RunStatus, Sessions, StoreError};
 use tarsy::investigation::alert::Severity;
+use tarsy::investigation::chain::LaterWord;
 use tarsy::investigation::execution::entry::{Entry, Mark, ToolResult};
 use tarsy::investigation::execution::event_refs::RecordedEntry;
 use tarsy::investigation::native::Grounding;
@@ -87,7 +88,11 @@ async fn an_unknown_word_in_a_row_is_an_error_for_a_worker() {
         "{status:?}"
     );
     let report = store.report(lease.session_id).await.unwrap().unwrap();
-    assert_eq!(report.session.map(|session| session.status), Some(RunStatus::Unknown), "a report shows it");
+    assert_eq!(
+        report.session.map(|session| session.status),
+        Some(RunStatus::Unknown(LaterWord("paused"))),
+        "a report shows it"
+    );
 }
 
 #[tokio::test]
@@ -162,11 +167,16 @@ async fn a_status_of_a_later_version_is_shown_and_hides_no_other_row() {
     let shown = |status, mark| (status, mark);
     let lines = store.list_sessions(filter.clone()).await.unwrap();
     let lines: Vec<_> = lines.iter().map(|line| (line.session_id, shown(line.status, line.mark))).collect();
-    let expected = [(other, shown(RunStatus::Completed, None)), (one, shown(RunStatus::Unknown, Some(Mark::Unknown)))];
+    let expected = [
+        (other, shown(RunStatus::Completed, None)),
+        (one, shown(RunStatus::Unknown(LaterWord("paused")), Some(Mark::Unknown))),
+    ];
     assert_eq!(lines, expected);
     let page = SessionPage { filter, before: None };
     assert_eq!(store.session_page(page.clone()).await.unwrap().len(), 2);
     assert_eq!(store.status_counts(page).await.unwrap().completed, 1);
+    let line = serde_json::to_value(RunStatus::Unknown(LaterWord("paused"))).unwrap();
+    assert_eq!(line, json!("paused"), "programs read the word, too");
     let report = store.report(one).await.unwrap().unwrap();
-    assert_eq!(report.session.map(|session| session.status), Some(RunStatus::Unknown));
+    assert_eq!(report.session.map(|session| session.status), Some(RunStatus::Unknown(LaterWord("paused"))));
 }

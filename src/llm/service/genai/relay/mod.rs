@@ -78,11 +78,11 @@ impl Relay {
         let base = Url::parse(target.endpoint.base_url()).map_err(|_error| fault("the address is none"))?;
         let origin = base.join("/").map_err(|_error| fault("the address has no host"))?;
         let (listener, path) = listen().map_err(|error| fault(&error.to_string()))?;
-        let client = http::socket_client(path)?;
+        let client = http::socket_client(path.clone())?;
         let failure = Failure::default();
         let upstream =
             Upstream { api, origin, key: key.cloned(), client: http::client()?, failure: Arc::clone(&failure) };
-        let task = AbortOnDropHandle::new(tokio::spawn(serve(listener, upstream)));
+        let task = AbortOnDropHandle::new(tokio::spawn(serve(listener, path, upstream)));
         let target = relayed(target).ok_or_else(|| fault("the address has no path"))?;
         Ok(Relayed { relay: Self { failure, _task: task }, client, target })
     }
@@ -123,10 +123,18 @@ fn listen() -> std::io::Result<(UnixListener, PathBuf)> {
     Ok((UnixListener::bind(&path)?, path))
 }
 
+/// Removes the file of a socket; one without a folder has none.
+async fn remove(path: PathBuf) {
+    if path.is_absolute() {
+        tokio::fs::remove_file(path).await.ok();
+    }
+}
+
 /// Answers one request.
-async fn serve(listener: UnixListener, upstream: Upstream) {
+async fn serve(listener: UnixListener, path: PathBuf, upstream: Upstream) {
     let accepted = accept(&listener).await;
     drop(listener);
+    remove(path).await;
     let Some(stream) = accepted else { return };
     let answer = service_fn(move |request| {
         let upstream = upstream.clone();
