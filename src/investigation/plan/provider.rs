@@ -57,7 +57,7 @@ pub struct ProviderPlan {
     /// Environment variable of the LLM service that names the file with credentials; empty for none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub credentials_env: String,
-    /// What the LLM service is told about the connection: interface, field of the output limit, times.
+    /// Settings of the connection for the LLM service: interface, field of the output limit, times.
     #[serde(default, skip_serializing_if = "is_default")]
     pub options: BTreeMap<String, String>,
 }

@@ -57,7 +57,7 @@ impl Ran {
         self.entries().filter(|entry| matches!(entry, Entry::Started { .. })).count()
     }
 
-    fn told(&self) -> Vec<&str> {
+    fn feedback(&self) -> Vec<&str> {
         let texts = self.entries().filter_map(|entry| {
             let Entry::Feedback { content, .. } = entry else { return None };
             Some(content.as_str())
@@ -97,7 +97,11 @@ fn a_cut_answer_runs_no_call_and_ends_nothing_in_any_strategy() {
                 let outcome = Outcome::Completed { analysis: found.to_owned(), reason, mark: None };
                 assert_eq!((&ran.outcome, ran.started()), (&outcome, 0), "{strategy:?} {finish:?}");
                 assert_eq!(ran.purposes.len(), 3, "{finish:?}");
-                assert!(ran.told().concat().contains(finish.as_str()), "the model is told: {:?}", ran.told());
+                assert!(
+                    ran.feedback().concat().contains(finish.as_str()),
+                    "the model gets the reason: {:?}",
+                    ran.feedback()
+                );
             }
         }
     }
@@ -187,7 +191,11 @@ fn invisible_text_and_reasoning_are_an_empty_answer() {
     for (text, thinking) in [("\u{200b}\u{2060} ", ""), ("", "It is the disk.")] {
         for strategy in [Strategy::React, Strategy::NativeThinking, Strategy::Synthesis, Strategy::SingleCall] {
             let ran = run(&Simulation::new(strategy, 9, vec![Turn::says(text, thinking, &[])]));
-            assert!(ran.told()[0].starts_with("Your previous response was empty"), "{strategy:?}: {:?}", ran.told());
+            assert!(
+                ran.feedback()[0].starts_with("Your previous response was empty"),
+                "{strategy:?}: {:?}",
+                ran.feedback()
+            );
             let Outcome::Completed { analysis, .. } = &ran.outcome else { panic!("{:?}", ran.outcome) };
             assert!(analysis.contains("Cause: x"), "{analysis}");
         }

@@ -1,5 +1,5 @@
-//! The check of a final answer before it counts, at most once in an execution: a model corrects itself by what it is
-//! told from outside (arXiv 2310.01798).
+//! The check of a final answer before it counts, at most once in an execution: a model corrects itself by feedback
+//! from outside (arXiv 2310.01798).
 //!
 //! The first answer is not lost: if no second one comes, it is the analysis. A call in the text is no fault of an
 //! analysis but of an answer ([`verdict`](super::verdict)).

@@ -23,7 +23,7 @@ use crate::investigation::plan::Strategy;
 pub enum Verdict {
     /// It counts.
     Take,
-    /// It does not count; the model is told why and asked again.
+    /// It does not count; the model gets the reason and is asked again.
     AskAgain,
     /// It does not count, and the next provider takes over; without one, the model is asked again.
     Switch(&'static str),
