@@ -19,8 +19,12 @@ use crate::support::wait::eventually;
 const ROUNDS: usize = 5;
 const ROUNDS_IN_PROOF: usize = 12;
 const OPEN: usize = 6;
-const ANSWERS: usize = 6;
+const ANSWERS: usize = 12;
 const CALL: Duration = Duration::from_millis(150);
+/// A worker is terminated in the first half of a session, whose rest is the time in which the signal arrives.
+const YOUNG: &str = "SELECT count(*) FROM alert_sessions JOIN stages USING (session_id) \
+                     WHERE alert_sessions.status = 'running' \
+                     AND clock_timestamp() - stages.started_at < interval '900 ms'";
 /// No lease expires during the test, so every takeover follows a release.
 const LEASE: Duration = Duration::from_secs(30);
 const RESUMED_WITHIN: Duration = Duration::from_secs(1);
@@ -47,9 +51,14 @@ async fn repeated_sigterms_strand_no_alert_and_sessions_resume_within_a_second()
     let (mut older, mut newer) = (system.worker("w0").await.0, system.worker("w1").await.0);
     let (mut published, mut exits) = (Published::new(), JoinSet::new());
     for round in 0..rounds {
-        top_up(&system, &mut published).await;
         let name = format!("w{round}");
         let next = system.worker(&format!("w{}", round + 2)).await.0;
+        let young = format!("{YOUNG} AND worker_name = '{name}'");
+        eventually(&format!("{name} has begun a session"), async || {
+            top_up(&system, &mut published).await;
+            system.database.number(&young) > 0
+        })
+        .await;
         older.terminate();
         let leaving = std::mem::replace(&mut older, std::mem::replace(&mut newer, next));
         leaving.logged("SIGTERM").await;
