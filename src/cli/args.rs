@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
@@ -221,6 +222,9 @@ pub struct WorkerArgs {
     /// Counts the calls that arrive at the drill's tools
     #[arg(long, value_name = "FILE", hide = true, requires = "drill")]
     pub drill_calls_file: Option<PathBuf>,
+    /// The present time for the drill's model
+    #[arg(long, value_name = "TIME", hide = true, requires = "drill")]
+    pub clock_at: Option<DateTime<Utc>>,
 }
 
 /// Arguments of `llm-service`.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alert::policy::OnResolved;
+use super::clock::ClockPlan;
 
 pub use provider::{NativeTool, NativeToolsMode, ProviderPlan, Thinking, ThinkingLevel};
 pub use summary::SummaryPlan;
@@ -52,6 +53,15 @@ impl Plan {
     /// The stage of this number, counted from 1.
     pub fn stage(&self, stage_no: u32) -> Option<&StagePlan> {
         numbered(&self.stages, stage_no)
+    }
+
+    /// The plan with this clock for all of its agents.
+    #[must_use]
+    pub fn with_clock(mut self, clock: ClockPlan) -> Self {
+        for agent in self.stages.iter_mut().flat_map(|stage| &mut stage.agents) {
+            Arc::make_mut(agent).clock = Some(clock);
+        }
+        self
     }
 }
 
@@ -122,6 +132,9 @@ pub struct AgentPlan {
     /// Whether a final answer is checked before it counts; absent in older plans.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answer_check: AnswerCheck,
+    /// The times that its messages state; absent in older plans, whose messages state none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockPlan>,
 }
 
 /// Whether a final answer is checked before it counts.

@@ -123,7 +123,7 @@ pub fn with_context(user: &str, context: &str) -> String {
 /// The findings that [`with_context`] has added to a message.
 pub fn context_in(user: &str) -> Option<&str> {
     let (before, after) = CONTEXT.trim().split_once("{{context}}")?;
-    user.split_once(before)?.1.strip_suffix(after)
+    Some(user.split_once(before)?.1.split_once(after)?.0)
 }
 
 /// Escapes the marks of a stage's context.

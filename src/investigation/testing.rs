@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::alert::{Alert, AlertStatus, Severity};
 use super::chain::RunStatus;
+use super::clock::ClockPlan;
 use super::execution::absorb::{absorb, failed};
 use super::execution::conversation::Message;
 use super::execution::decide::{Decision, Purpose, decide};
@@ -19,6 +20,7 @@ use super::ids::SessionId;
 use super::plan::{AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec};
 use super::timeline::EventDraft;
 use super::timeline::projection::{Measured, project};
+use chrono::{DateTime, TimeDelta, Utc};
 
 /// The model's part of one iteration.
 #[derive(Clone, Debug)]
@@ -68,6 +70,8 @@ pub(super) struct Simulation {
     /// Every result of more than two tokens is summarised.
     pub(super) summarises: bool,
     pub(super) answer_check: AnswerCheck,
+    /// Some model calls come long after the message before them.
+    pub(super) has_pauses: bool,
 }
 
 /// The size of the context window and of the results.
@@ -97,6 +101,7 @@ pub(super) struct Written {
     pub(super) asked: Option<Purpose>,
     /// For each entry the number of its event, as a store assigns them.
     pub(super) numbers: Vec<Option<u32>>,
+    pub(super) at: DateTime<Utc>,
     /// The messages of the model call.
     pub(super) shown: Vec<Message>,
 }
@@ -104,7 +109,7 @@ pub(super) struct Written {
 impl Written {
     /// The entries as the store returns them.
     pub(super) fn recorded(&self) -> impl Iterator<Item = RecordedEntry> {
-        RecordedEntry::all(self.entries.clone(), self.numbers.clone())
+        RecordedEntry::all(self.entries.clone(), self.numbers.clone(), Some(self.at))
     }
 }
 
@@ -176,6 +181,7 @@ pub(crate) fn agent_plan(strategy: Strategy, tools: Vec<ToolSpec>) -> AgentPlan 
         omitted_tools: 0,
         summaries: None,
         answer_check: AnswerCheck::Off,
+        clock: None,
     }
 }
 
@@ -192,6 +198,7 @@ impl Simulation {
             room: Room::ENOUGH,
             summarises: false,
             answer_check: AnswerCheck::Off,
+            has_pauses: false,
         }
     }
 
@@ -204,7 +211,8 @@ impl Simulation {
         let provider = main.into_iter().next().unwrap_or_default();
         let over_tokens = [("k8s".to_owned(), 2)].into();
         let summaries = self.summarises.then_some(SummaryPlan { provider, over_tokens });
-        Arc::new(AgentPlan { limits: self.limits, summaries, answer_check: self.answer_check, ..plan })
+        let clock = Some(ClockPlan::of_alert(&alert("x"), time_after(&[])));
+        Arc::new(AgentPlan { limits: self.limits, summaries, answer_check: self.answer_check, clock, ..plan })
     }
 
     /// Replays a journal.
@@ -228,7 +236,8 @@ impl Simulation {
             let numbers =
                 event_of_each_entry(&entries, &events).into_iter().map(|event| Some(event? + last_event)).collect();
             last_event += u32::try_from(events.len()).unwrap();
-            let written = Written { entries, events, asked, numbers, shown };
+            let at = time_after(state.entries());
+            let written = Written { entries, events, asked, numbers, at, shown };
             written.recorded().for_each(|recorded| state.apply(recorded));
             checkpoints.push(written);
         };
@@ -242,7 +251,15 @@ impl Simulation {
             {
                 write(&mut state, vec![Entry::Stopped { reason }], None);
             }
-            match decide(&state) {
+            let decision = decide(&state);
+            if self.has_pauses
+                && let Decision::CallModel(_) = decision
+                && let Some(waited) = state.after_pause(time_after(state.entries()))
+            {
+                write(&mut state, vec![waited], None);
+                continue;
+            }
+            match decision {
                 Decision::Done(_) => return checkpoints,
                 Decision::Append(entries) => write(&mut state, entries, None),
                 Decision::CallModel(call) => {
@@ -302,6 +319,12 @@ impl Simulation {
     }
 }
 
+/// The time when the journal has these entries: some of them come after a long pause.
+fn time_after(journal: &[Entry]) -> DateTime<Utc> {
+    let count = i64::try_from(without_losses(journal).len()).unwrap();
+    DateTime::UNIX_EPOCH + TimeDelta::seconds(1_795_750_351 + count * 90 + count / 7 * 700)
+}
+
 /// The journal without the difference between the result of a changing call and its loss.
 pub(super) fn without_losses(journal: &[Entry]) -> Vec<Entry> {
     let changing: Vec<String> = tools().into_iter().filter(|tool| !tool.read_only).map(|tool| tool.name).collect();
@@ -323,6 +346,7 @@ pub(super) fn without_losses(journal: &[Entry]) -> Vec<Entry> {
 pub(crate) fn thread() -> Thread {
     Thread {
         root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
+        ended_at: None,
         status: RunStatus::Completed,
         chain: "kubernetes".to_owned(),
         alert: Alert {

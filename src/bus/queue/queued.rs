@@ -1,10 +1,9 @@
 //! Reads the messages of the queue without consuming them, for people.
 
 use async_nats::jetstream::message::StreamMessage;
-use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
-use super::claims::derived_id;
+use super::claims::{derived_id, stored_at};
 use crate::bus::connection::Nats;
 use crate::bus::error::Error;
 use crate::bus::headers;
@@ -21,8 +20,6 @@ pub struct QueuedMessage {
     pub received: Received,
     pub priority: Priority,
     pub kind: MessageKind,
-    /// By the clock of the server.
-    pub queued_at: DateTime<Utc>,
 }
 
 /// The result of a search in the queue.
@@ -91,17 +88,16 @@ fn alert_id(message: &StreamMessage) -> SessionId {
 
 impl QueuedMessage {
     fn of(message: StreamMessage, priority: Priority) -> Self {
-        let stored_at = i64::try_from(message.time.unix_timestamp_nanos()).map(DateTime::from_timestamp_nanos);
         Self {
             priority,
             kind: MessageKind::of_subject(&message.subject),
-            queued_at: stored_at.unwrap_or_default(),
             received: Received {
                 alert_id: alert_id(&message),
                 body_sha256: Sha256::digest(&message.payload).into(),
                 headers: headers::allowed(Some(&message.headers)),
                 subject: message.subject.to_string(),
                 stream_sequence: message.sequence,
+                queued_at: stored_at(message.time.unix_timestamp_nanos()),
                 body: Some(message.payload.to_vec()),
             },
         }

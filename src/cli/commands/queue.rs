@@ -89,7 +89,7 @@ impl Reading {
 /// An alert that no worker has seen, with masked texts.
 pub(super) fn queued_alert(reading: &Reading, message: QueuedMessage) -> QueuedAlert {
     let Reading { mask, intake } = reading;
-    let QueuedMessage { received, priority, kind, queued_at } = message;
+    let QueuedMessage { received, priority, kind } = message;
     let body = received.body.as_deref().unwrap_or_default();
     let alert = masked::alert(mask, intake, body, &hints(&received)).ok();
     let subject = mask.apply(&received.subject).into_owned();
@@ -97,7 +97,7 @@ pub(super) fn queued_alert(reading: &Reading, message: QueuedMessage) -> QueuedA
         alert_id: received.alert_id,
         kind,
         priority,
-        queued_at,
+        queued_at: received.queued_at,
         subject,
         title: alert.map(|masked| masked.alert.title),
     }

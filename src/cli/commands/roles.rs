@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use chrono::{TimeDelta, Utc};
 use serde_json::json;
 
 use super::output::{print, print_json};
@@ -43,7 +44,8 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     let mask = secrets::mask(&config, Some(&addresses))?;
     logs::hide(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask.clone());
-    let options = worker::Options { addresses, name, listen: args.listen, mask };
+    let clock_offset = args.clock_at.map_or_else(TimeDelta::zero, |at| at - Utc::now());
+    let options = worker::Options { addresses, name, listen: args.listen, mask, clock_offset };
     Box::pin(worker::run(options, config, shutdown::on_signals(args.parent.stop_on())?)).await?;
     Ok(Exit::Done)
 }

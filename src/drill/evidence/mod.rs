@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -27,6 +28,8 @@ const INDEX: &str = "evidence.yaml";
 /// The tools of a drill, sorted by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
+    /// When it was recorded: the time that the model of the drill is shown.
+    pub now: Option<DateTime<Utc>>,
     /// Sorted by name.
     pub tools: Vec<EvidenceTool>,
 }
@@ -126,7 +129,7 @@ impl Evidence {
             }
             tools.push(EvidenceTool { name, ..tool });
         }
-        Ok(Self { tools })
+        Ok(Self { now: index.now, tools })
     }
 
     pub fn tool(&self, name: &str) -> Option<&EvidenceTool> {
@@ -201,6 +204,7 @@ impl Recorded {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Index {
+    now: Option<DateTime<Utc>>,
     tools: BTreeMap<String, EvidenceTool>,
 }
 

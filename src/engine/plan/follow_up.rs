@@ -115,6 +115,7 @@ defaults: {llm_provider: small}
         Thread {
             root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
             status: RunStatus::Completed,
+            ended_at: None,
             chain: chain.to_owned(),
             alert: alert("Http5xx"),
             analysis: Some("Cause: c".to_owned()),

@@ -168,6 +168,7 @@ pub(super) fn agent_plan(
         citable: None,
         summaries,
         answer_check,
+        clock: None,
     })
 }
 
@@ -320,11 +321,8 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 system_prompt: texts.system,
                 user_prompt: texts.user,
                 conclusion_prompt: texts.conclusion,
-                result_form: ResultForm::Indented,
-                citable: None,
-                omitted_tools: 0,
-                summaries: None,
                 answer_check,
+                ..crate::investigation::testing::agent_plan(strategy, vec![])
             }
         };
         let large = ProviderPlan { keep_search_widget: true, ..provider("large", "google", "google-native", "l", "") };

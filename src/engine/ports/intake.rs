@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::dead_letter::Refusal;
@@ -37,6 +38,8 @@ pub struct Received {
     pub subject: String,
     /// The message's sequence in the stream of alerts.
     pub stream_sequence: u64,
+    /// When the stream stored the message.
+    pub queued_at: DateTime<Utc>,
 }
 
 /// Makes an alert and a plan of a received body.

@@ -1,7 +1,7 @@
 //! The loop of one execution, the same for every strategy: decide, perform, append, apply.
 
 mod attempts;
-mod alert_updates;
+mod before_call;
 mod commit;
 mod iteration;
 mod summaries;
@@ -127,7 +127,7 @@ impl<W: World> Execution<W> {
                 continue;
             }
             let decision = decide(&self.state);
-            if alert_updates::is_before_call(&decision) && self.append_updates().await? {
+            if before_call::is_before_call(&decision) && (self.append_updates().await? || self.append_pause().await?) {
                 continue;
             }
             // An iteration is over when the next decision belongs to no answer.
@@ -157,6 +157,7 @@ impl<W: World> Execution<W> {
             if self.append_updates().await? && self.state.stopped().is_some() {
                 return Ok(());
             }
+            self.append_pause().await?;
         }
         self.control.permit()?;
         self.iteration = Iteration::begun(&self.state, call.provider);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::Utc;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -92,6 +93,7 @@ impl DeliveryHarness {
             headers: json!({}),
             subject: "tarsy.alerts.normal".to_owned(),
             stream_sequence: 1,
+            queued_at: Utc::now(),
         };
         let derived_id = SessionId(Uuid::from_u128(8));
         let delivery = Arc::new(self.delivery.clone());

@@ -152,7 +152,7 @@ impl Journal for FakeJournal {
             let before = u32::try_from(disk.events.len()).unwrap();
             let refs = event_of_each_entry(&checkpoint.entries, &checkpoint.events);
             let numbers: Vec<_> = refs.into_iter().map(|event| event.map(|event| before + event)).collect();
-            let recorded = RecordedEntry::all(checkpoint.entries, numbers.clone());
+            let recorded = RecordedEntry::all(checkpoint.entries, numbers.clone(), Some(checkpoint.at));
             disk.entries.entry(checkpoint.execution_id).or_default().extend(recorded);
             if !checkpoint.events.is_empty() {
                 let shown = (checkpoint.iteration, checkpoint.attempt, lease.epoch);

@@ -7,6 +7,7 @@ use super::entry::{Entry, ProviderData, Role, ToolCall, ToolResult};
 use super::event_refs::heading;
 use super::results::{framed, indented, numbered};
 use super::summaries;
+use crate::investigation::clock::StatedTime;
 use crate::investigation::plan::ResultForm;
 use crate::investigation::prompt::alert_update;
 
@@ -47,6 +48,8 @@ pub struct RenderOptions {
     pub read_back: ReadBack,
     /// Index of the entry with the summary that replaces this result.
     pub summary: Option<usize>,
+    /// The time that the message states.
+    pub time: Option<StatedTime>,
 }
 
 /// Whether the text of a tool result is sent.
@@ -125,11 +128,13 @@ fn own_form_excess(message: &Message) -> usize {
 fn message(entry: &Entry, options: RenderOptions, body: ResultBody) -> Option<Message> {
     let elided = body == ResultBody::Elided;
     let removal = &removal(options);
-    let heading = options.event.map(heading).unwrap_or_default();
+    let time = options.time.map(StatedTime::in_heading).unwrap_or_default();
+    let heading = options.event.map(|event| heading(event, &time)).unwrap_or_default();
+    let dated = |content: &str| options.time.map_or_else(|| content.to_owned(), |time| time.added_to(content));
     match entry {
-        Entry::Prompt { role, content } => Some(Message::text(*role, content)),
-        Entry::Feedback { content, .. } => Some(Message::text(Role::User, content)),
-        Entry::AlertUpdated(updated) => Some(Message::text(Role::User, &alert_update(&updated.content))),
+        Entry::Prompt { role, content } => Some(Message::text(*role, &dated(content))),
+        Entry::Feedback { content, .. } => Some(Message::text(Role::User, &dated(content))),
+        Entry::AlertUpdated(updated) => Some(Message::text(Role::User, &dated(&alert_update(&updated.content)))),
         Entry::Answer(answer) => {
             // A call of the `ReAct` format is in the text and is no structured call.
             let tool_calls = if answer.reading.is_some() { Vec::new() } else { answer.calls.clone() };

@@ -1,34 +1,42 @@
 //! Event numbers of tool results: people see them beside each event, and an analysis cites them.
 //!
 //! The store assigns the number of an event in the same statement that inserts the entry. So the number is stored
-//! beside the entry, never inside of it.
+//! beside the entry, never inside of it, and so is the time.
 
 use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
 
 use super::entry::Entry;
 use crate::investigation::timeline::{EventDraft, EventType};
 
 pub use super::cited_events::{Citation, CitedSource, citations, cited};
 
-/// An entry of the journal, with the number of its event.
+/// An entry of the journal, with the number of its event and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedEntry {
     pub entry: Entry,
     /// `session_seq` of the event of this tool result; `None` for any other entry, and in old journals.
     pub event: Option<u32>,
+    /// When its checkpoint was made, by the clock of its worker.
+    pub at: Option<DateTime<Utc>>,
 }
 
 impl From<Entry> for RecordedEntry {
     fn from(entry: Entry) -> Self {
-        Self { entry, event: None }
+        Self { entry, event: None, at: None }
     }
 }
 
 impl RecordedEntry {
-    /// Pairs entries with event numbers; entries behind the end of `numbers` have none.
-    pub fn all(entries: Vec<Entry>, numbers: Vec<Option<u32>>) -> impl Iterator<Item = Self> {
+    /// The entries of a checkpoint with their event numbers; entries behind the end of `numbers` have none.
+    pub fn all(
+        entries: Vec<Entry>,
+        numbers: Vec<Option<u32>>,
+        at: Option<DateTime<Utc>>,
+    ) -> impl Iterator<Item = Self> {
         let numbers = numbers.into_iter().chain(std::iter::repeat(None));
-        entries.into_iter().zip(numbers).map(|(entry, event)| Self { entry, event })
+        entries.into_iter().zip(numbers).map(move |(entry, event)| Self { entry, event, at })
     }
 }
 
@@ -41,14 +49,15 @@ pub fn event_of_each_entry(entries: &[Entry], events: &[EventDraft]) -> Vec<Opti
     entries.iter().map(|entry| by_call.get(&entry.result()?.call_id).copied()).collect()
 }
 
-/// The first line of a result, as the model sees it.
-pub fn heading(number: u32) -> String {
-    format!("[event {number}]\n")
+/// The first line of a result, as the model sees it; `time` is what it states of the time.
+pub fn heading(number: u32, time: &str) -> String {
+    format!("[event {number}]{time}\n")
 }
 
 /// The event number in the heading that a text begins with.
 pub fn event_in_heading(text: &str) -> Option<u32> {
-    text.strip_prefix("[event ")?.split_once("]\n")?.0.parse().ok()
+    let (first, _) = text.split_once('\n')?;
+    first.strip_prefix("[event ")?.split_once(']')?.0.parse().ok()
 }
 
 #[cfg(test)]
@@ -85,13 +94,15 @@ mod tests {
 
     #[test]
     fn entries_without_a_number_are_kept() {
-        let all: Vec<_> = RecordedEntry::all(vec![result("a"), result("b")], vec![Some(3)]).collect();
-        assert_eq!(all, [RecordedEntry { entry: result("a"), event: Some(3) }, result("b").into()]);
+        let all: Vec<_> = RecordedEntry::all(vec![result("a"), result("b")], vec![Some(3)], None).collect();
+        assert_eq!(all, [RecordedEntry { entry: result("a"), event: Some(3), at: None }, result("b").into()]);
     }
 
     #[test]
     fn a_heading_is_read_back_and_only_at_the_beginning() {
-        assert_eq!(event_in_heading(&format!("{}12 pods", heading(7))), Some(7));
+        for time in ["", " 03:32:31", " 03:32:31, 4 turns left"] {
+            assert_eq!(event_in_heading(&format!("{}12 pods", heading(7, time))), Some(7));
+        }
         assert_eq!(event_in_heading("12 pods\n[event 7]\n"), None);
     }
 }

@@ -8,10 +8,13 @@ mod calls;
 mod citable;
 mod provider;
 mod summaries;
+mod times;
 mod updates;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
 
 pub use self::answers::AnswerSoFar;
 use self::updates::Updates;
@@ -63,6 +66,7 @@ pub struct State {
     untrusted: UntrustedHeaders,
     was_rejected_as_quotation: bool,
     updates: Updates,
+    last_entry_at: Option<DateTime<Utc>>,
 }
 
 /// A call without a result.
@@ -137,6 +141,7 @@ impl State {
             untrusted: UntrustedHeaders::default(),
             was_rejected_as_quotation: false,
             updates: Updates::default(),
+            last_entry_at: None,
         };
         for entry in entries {
             state.apply(entry);
@@ -144,13 +149,14 @@ impl State {
         state
     }
 
-    /// Applies one entry, with the number of its event if it has one.
+    /// Applies one entry, with its time and the number of its event if it has them.
     pub fn apply(&mut self, entry: impl Into<RecordedEntry>) {
-        let RecordedEntry { mut entry, event } = entry.into();
+        let RecordedEntry { mut entry, event, at } = entry.into();
         if let Entry::Answer(answer) = &mut entry {
             self.original_arguments = OriginalArguments::take(answer);
         }
-        let options = self.render_options(&entry, event);
+        let options = RenderOptions { time: self.stated_time(&entry, at), ..self.render_options(&entry, event) };
+        self.last_entry_at = at.or(self.last_entry_at);
         let owed_room = self.window.owes_room();
         self.window.apply(&entry, options, self.tool_binding());
         self.add_untrusted(&entry);
@@ -222,7 +228,7 @@ impl State {
 
     fn render_options(&self, entry: &Entry, event: Option<u32>) -> RenderOptions {
         let (has_effect, form) = (self.may_have_changed_something(entry), self.plan.result_form);
-        RenderOptions { event, has_effect, form, read_back: self.read_back(entry), summary: None }
+        RenderOptions { event, has_effect, form, read_back: self.read_back(entry), summary: None, time: None }
     }
 
     fn may_have_changed_something(&self, entry: &Entry) -> bool {

@@ -8,6 +8,8 @@ mod prompt;
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
+
 use super::alert::Alert;
 use super::chain::RunStatus;
 use super::execution::event_refs::cited;
@@ -27,6 +29,8 @@ pub struct Thread {
     /// The investigation; never a question itself.
     pub root: SessionId,
     pub status: RunStatus,
+    /// When it ended.
+    pub ended_at: Option<DateTime<Utc>>,
     pub chain: String,
     /// Cleaned and masked.
     pub alert: Alert,

@@ -35,7 +35,7 @@ fn state() -> State {
     let [Entry::Answer(Answer { calls, .. })] = entries.as_slice() else { panic!("{entries:?}") };
     let result =
         answered(Strategy::React, &calls[0], ToolOutput { content: format!("{LOOK}\n{END}"), ..ToolOutput::default() });
-    state.apply(RecordedEntry { entry: result, event: Some(5) });
+    state.apply(RecordedEntry { entry: result, event: Some(5), at: None });
     state
 }
 
@@ -107,6 +107,7 @@ fn cited(plan: AgentPlan, context: Option<&str>, text: &str) -> (String, Value) 
                 ToolOutput { content: "[event 99]\n12 pods".to_owned(), is_error: false, whole_bytes: 0 },
             ),
             event: Some(5),
+            at: None,
         });
     }
     let text = if strategy == Strategy::React { format!("Final Answer: {text}") } else { text.to_owned() };

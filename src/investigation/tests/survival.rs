@@ -14,9 +14,9 @@ use crate::investigation::timeline::{EventDraft, EventType};
 
 /// The entries after a round trip through the store.
 fn stored(written: &[Written]) -> Vec<RecordedEntry> {
-    let kept = |RecordedEntry { entry, event }| {
+    let kept = |RecordedEntry { entry, event, at }| {
         let entry = serde_json::from_value(serde_json::to_value(&entry).unwrap()).unwrap();
-        RecordedEntry { entry, event }
+        RecordedEntry { entry, event, at }
     };
     written.iter().flat_map(Written::recorded).map(kept).collect()
 }
@@ -82,12 +82,12 @@ prop_compose! {
         turns in prop::collection::vec(turns(), 0..4),
         (fallbacks, context) in (0_u32..3, prop::option::of(Just("found before".to_owned()))),
         stop in prop::option::of((2_usize..20, prop::sample::select(vec![StopReason::Cancelled, StopReason::Deadline, StopReason::Budget]))),
-        (room, summarises, is_checked) in (room(), any::<bool>(), any::<bool>()),
+        (room, summarises, is_checked, has_pauses) in (room(), any::<bool>(), any::<bool>(), any::<bool>()),
     ) -> Simulation {
         let limits = Limits { max_iterations, max_tokens, ..Limits::default() };
         let answer_check = if is_checked { AnswerCheck::Once } else { AnswerCheck::Off };
         let turns = turns.concat();
-        Simulation { strategy, limits, turns, fallbacks, context, stop, room, summarises, answer_check }
+        Simulation { strategy, limits, turns, fallbacks, context, stop, room, summarises, answer_check, has_pauses }
     }
 }
 
@@ -129,7 +129,10 @@ proptest! {
             let resumed: Vec<Entry> = before.into_iter().map(|recorded| recorded.entry).chain(after).collect();
             // The text of a lost call is shorter or longer than its result, so the window fills differently.
             let is_cut_in_a_call = matches!(resumed.get(entries(&whole[..written]).len()), Some(Entry::Lost { .. }));
-            let refused = |turn: &Turn| matches!(turn, Turn::Fails { code: "context_window_exceeded", .. });
+            let refused = |turn: &Turn| match turn {
+                Turn::Fails { code, .. } => *code == "context_window_exceeded",
+                Turn::Says(answer) => answer.finish == Finish::ContextWindow,
+            };
             // A lost call has no text to summarise.
             let has_other_texts = simulation.room.is_little() || simulation.summarises;
             if is_cut_in_a_call && (has_other_texts || simulation.turns.iter().any(refused)) {
@@ -147,7 +150,7 @@ proptest! {
             prop_assert_eq!(&simulation.replay(stored(&whole[..at])).messages(), &written.shown);
         }
         let events: Vec<&EventDraft> = whole.iter().flat_map(|written| &written.events).collect();
-        for RecordedEntry { entry, event } in whole.iter().flat_map(Written::recorded) {
+        for RecordedEntry { entry, event, .. } in whole.iter().flat_map(Written::recorded) {
             let (Entry::ToolResult(ToolResult { call_id, .. }) | Entry::Observation(ToolResult { call_id, .. })) = &entry else {
                 prop_assert_eq!(event, None);
                 continue;

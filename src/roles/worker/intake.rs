@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
 
 use crate::bus::{self, MessageKind, Subject};
@@ -14,6 +15,7 @@ use crate::engine::ports::{
 };
 use crate::investigation::alert::Alert;
 use crate::investigation::chain::RunStatus;
+use crate::investigation::clock::ClockPlan;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{self, Hints, IntakeError, question};
@@ -36,6 +38,7 @@ pub struct ConfiguredIntake<T, S = Store> {
     runbooks: Runbooks,
     mask: Mask,
     worker_name: String,
+    clock_offset: TimeDelta,
 }
 
 impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
@@ -43,7 +46,18 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     pub fn new(config: Arc<Config>, tools: Arc<T>, threads: Arc<S>, mask: Mask, worker_name: String) -> Self {
         let runbooks = Runbooks::new(&config.runbooks, FETCH_TIMEOUT, mask.clone());
         let intake = intake::Intake::new(config.sources.all());
-        Self { config, intake, tools, threads, runbooks, mask, worker_name }
+        let clock_offset = TimeDelta::zero();
+        Self { config, intake, tools, threads, runbooks, mask, worker_name, clock_offset }
+    }
+
+    /// The clock that models are shown is ahead by so much: that of a drill has the time of its evidence.
+    #[must_use]
+    pub fn with_clock_offset(self, clock_offset: TimeDelta) -> Self {
+        Self { clock_offset, ..self }
+    }
+
+    fn clock(&self, clock: ClockPlan) -> ClockPlan {
+        ClockPlan { offset_s: self.clock_offset.num_seconds(), ..clock }
     }
 
     fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
@@ -62,6 +76,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let servers = planner::servers_of(&self.config, &route);
         let (listing, runbook) = tokio::join!(self.tools.list(&servers), self.runbook(alert));
         let plan = planner::plan(&self.config, &route, alert, &listing, runbook.as_ref()).map_err(unplanned)?;
+        let plan = plan.with_clock(self.clock(ClockPlan::of_alert(alert, received.queued_at)));
         let mut metadata = self.facts(alert, &plan, &listing);
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
         let mut started = started("Investigation started", &plan, metadata);
@@ -97,6 +112,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let route = follow_up::route(&self.config, thread, chain.as_deref()).map_err(unplanned)?;
         let listing = self.tools.list(&follow_up::servers_of(&self.config, &route)).await;
         let plan = follow_up::plan(&self.config, &route, thread, &asked.text, &listing).map_err(unplanned)?;
+        let plan = plan.with_clock(self.clock(ClockPlan::of_question(thread.ended_at)));
         let mut metadata = self.facts(asked, &plan, &listing);
         metadata.insert("parent_id".to_owned(), thread.root.to_string().into());
         let started = started("Question taken up", &plan, metadata);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
+use chrono::TimeDelta;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -65,6 +66,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The mask of this process: it learns each token that is read.
     pub mask: Mask,
+    /// By how much the clock that models are shown is ahead.
+    pub clock_offset: TimeDelta,
 }
 
 /// The adapters of a worker with this intake.
@@ -118,7 +121,8 @@ pub async fn run_with<I: Intake>(
         connected = connect_dependencies(&options.name, &options.addresses, &config, &options.mask, &ready) => match connected {
             Ok(dependencies) => {
                 print_ready(telemetry.address)?;
-                let intake = intake(configured_intake(&options.name, &config, &dependencies));
+                let configured = configured_intake(&options.name, &config, &dependencies);
+                let intake = intake(configured.with_clock_offset(options.clock_offset));
                 Worker::new(&options.name, config, dependencies, intake, &signals).work(ready, &signals).await
             }
             Err(error) => Err(error),

@@ -126,9 +126,9 @@ fn recoveries(calls: Option<Value>) -> Result<Vec<Recovery>, StoreError> {
 /// [`StoreError::Conflict`] for an entry that this version does not know.
 pub(crate) fn decoded(rows: Vec<StoredEntry>) -> Result<Vec<RecordedEntry>, StoreError> {
     let recorded = |row: StoredEntry| {
-        let event = row.event_seq.map(number::from_int);
+        let (event, at) = (row.event_seq.map(number::from_int), Some(row.created_at));
         let entry = decode(row).map_err(|error| StoreError::Conflict(format!("stored entry: {error}")))?;
-        Ok(RecordedEntry { entry, event })
+        Ok(RecordedEntry { entry, event, at })
     };
     rows.into_iter().map(recorded).collect()
 }

@@ -1,8 +1,9 @@
 //! An investigation with the follow-up questions about it.
 
+use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use crate::engine::ports::{RunStatus, StoreError, Threads};
@@ -29,7 +30,7 @@ pub(crate) struct ReadThread {
 statement!(
     ReadThread,
     "thread.sql",
-    (SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text),
+    (SqlUuid, Text, Text, Nullable<Text>, Nullable<Text>, Text, Text, Nullable<Text>, Text, Text, Nullable<Timestamptz>),
     [SqlUuid: session_id]
 );
 
@@ -46,6 +47,7 @@ struct ThreadRow {
     severity: Option<Severity>,
     source: String,
     text: String,
+    ended_at: Option<DateTime<Utc>>,
 }
 
 pub(crate) struct ReadCalls {
@@ -124,6 +126,7 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
     Ok(Some(Thread {
         root: row.session_id,
         status: row.status,
+        ended_at: row.ended_at,
         chain: row.chain,
         alert: Alert {
             source: row.source,

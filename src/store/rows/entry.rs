@@ -1,5 +1,6 @@
 //! Entries of a journal as rows: the text and the provider's bytes have columns of their own, the rest is JSON.
 
+use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use serde_json::Value;
 
@@ -29,6 +30,7 @@ pub(crate) struct StoredEntry {
     body: Value,
     provider_data: Option<Vec<u8>>,
     pub(crate) event_seq: Option<i32>,
+    pub(crate) created_at: DateTime<Utc>,
 }
 
 pub(super) fn encode(mut entry: Entry) -> Result<EntryRow, serde_json::Error> {
@@ -89,8 +91,8 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        AlertUpdated, Answer, FailureSource, Finish, Outcome, ParsedReply, ProviderData, SentCall, StopReason, Summary,
-        ToolCall, ToolResult, Usage,
+        About, AlertUpdated, Answer, FailureSource, Finish, Outcome, ParsedReply, ProviderData, SentCall, StopReason,
+        Summary, ToolCall, ToolResult, Usage,
     };
     use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
     use crate::investigation::react::ReplyKind;
@@ -157,6 +159,7 @@ mod tests {
                 whole_bytes: 0,
             }),
             Entry::Feedback { content: "again".into(), about: None },
+            Entry::Feedback { content: "later".into(), about: Some(About::Waited) },
             Entry::AlertUpdated(AlertUpdated { content: "n2".into(), upto: 3, firing: 1, ..AlertUpdated::default() }),
             Entry::Failed {
                 error: "slow".into(),
@@ -187,7 +190,8 @@ mod tests {
     fn every_entry_is_read_as_it_was_written() {
         for entry in one_of_each() {
             let EntryRow { kind, content, body, provider_data, .. } = encode(entry.clone()).unwrap();
-            let stored = StoredEntry { kind: kind.into(), content, body, provider_data, event_seq: None };
+            let created_at = DateTime::UNIX_EPOCH;
+            let stored = StoredEntry { kind: kind.into(), content, body, provider_data, event_seq: None, created_at };
             assert_eq!(decode(stored).unwrap(), entry);
         }
     }
@@ -206,7 +210,8 @@ mod tests {
     fn an_unknown_kind_is_an_error() {
         let kind = "dreamt".to_owned();
         let body = serde_json::json!({});
-        let row = StoredEntry { kind, content: None, body, provider_data: None, event_seq: None };
+        let created_at = DateTime::UNIX_EPOCH;
+        let row = StoredEntry { kind, content: None, body, provider_data: None, event_seq: None, created_at };
         assert!(decode(row).is_err());
     }
 }

@@ -78,6 +78,7 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
         name: name.into_string().unwrap(),
         listen: "127.0.0.1:0".parse().unwrap(),
         mask: Mask::default(),
+        clock_offset: Default::default(),
     };
     let ended =
         worker::run_with(options, config, shutdown::on_signals(shutdown::StopOn::Signal).unwrap(), AbortingIntake)

@@ -14,6 +14,7 @@ mod session_scope;
 mod runbooks;
 mod model_calls;
 mod cancel;
+mod clock;
 mod settling;
 mod metrics;
 mod tracing;

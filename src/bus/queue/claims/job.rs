@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_nats::Message;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::{self, Context};
+use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -52,6 +53,7 @@ impl Claimed {
             Err(invalid) => (derived_id, Some(invalid.into())),
         };
         let keep = message.payload.len() <= max_alert_bytes;
+        let queued_at = stored_at(info.published.unix_timestamp_nanos());
         let received = Received {
             alert_id,
             body_sha256: Sha256::digest(&message.payload).into(),
@@ -59,6 +61,7 @@ impl Claimed {
             headers,
             subject: message.subject.to_string(),
             stream_sequence,
+            queued_at,
         };
         let delivery = Arc::new(JetStreamDelivery { client: context.client(), reply });
         Some(Self { job: Job { received, derived_id, fault, delivery }, priority, deliveries })
@@ -72,6 +75,11 @@ impl Claimed {
 /// The session id of the message at `sequence` of `stream`, from the Unix time at which it was stored.
 pub(in crate::bus) fn derived_id(stream: &str, sequence: u64, stored_at_ns: i128) -> SessionId {
     SessionId::of_delivery(stream, sequence, u64::try_from(stored_at_ns / 1_000_000).unwrap_or(0))
+}
+
+/// When the stream stored a message, from the Unix time.
+pub(in crate::bus) fn stored_at(unix_ns: i128) -> DateTime<Utc> {
+    i64::try_from(unix_ns).map(DateTime::from_timestamp_nanos).unwrap_or_default()
 }
 
 /// Whether a message that was read from the stream of alerts belongs to this alert.

@@ -24,7 +24,7 @@ use self::slots::Slots;
 use crate::bus::connection::Nats;
 
 pub use job::ClaimedJob;
-pub(super) use job::{belongs_to, derived_id};
+pub(super) use job::{belongs_to, derived_id, stored_at};
 pub use settings::{ClaimSettings, Flow};
 
 /// The capacity of the channel for jobs. Each job holds a slot, so this bounds the slots.

@@ -165,7 +165,7 @@ impl Run<'_> {
         };
         ok("llm-service", &format!("{}, {asked}", addresses.llm_addr), None)?;
         for name in ["w1", "w2"] {
-            let role = Role { name: self.drill.name, model: self.model };
+            let role = Role { name: self.drill.name, model: self.model, now: self.drill.evidence()?.now };
             processes.start_worker(name, &role, addresses).await?;
         }
         let read_only = self.drill.evidence()?.tools.iter().filter(|tool| tool.read_only).count();

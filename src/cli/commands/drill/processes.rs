@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use chrono::{DateTime, Utc};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -36,6 +37,8 @@ pub(super) struct Role<'r> {
     pub(super) name: &'r str,
     /// The model to ask instead of the recording.
     pub(super) model: Option<&'r RealModel>,
+    /// The time of its evidence.
+    pub(super) now: Option<DateTime<Utc>>,
 }
 
 pub(super) struct DrillProcesses<'p> {
@@ -83,6 +86,9 @@ impl<'p> DrillProcesses<'p> {
             self.command(["worker", "--with-parent", "--listen", "127.0.0.1:0", "--name", name, "--drill", drill.name]);
         if let Some(model) = drill.model {
             command.arg("--drill-provider").arg(model.written()?);
+        }
+        if let Some(now) = drill.now {
+            command.arg("--clock-at").arg(now.to_rfc3339());
         }
         command.arg("--drill-calls-file").arg(self.counters.tools());
         command.env("NATS_URL", &addresses.nats_url).env("TARSY_LLM_ADDR", &addresses.llm_addr);

@@ -1,6 +1,7 @@
 //! `tarsy inspect alert`: the alerts of a body, and where each field of them came from.
 
 use anyhow::{Context as _, bail};
+use chrono::DateTime;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -70,6 +71,7 @@ fn received(args: &InspectAlertArgs) -> Received {
         headers: Value::Object(headers.collect()),
         subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
         stream_sequence: 0,
+        queued_at: DateTime::UNIX_EPOCH,
     }
 }
 

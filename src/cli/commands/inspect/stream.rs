@@ -107,5 +107,6 @@ fn plan(strategy: Strategy, tools: Vec<String>) -> AgentPlan {
         omitted_tools: 0,
         summaries: None,
         answer_check: AnswerCheck::Off,
+        clock: None,
     }
 }

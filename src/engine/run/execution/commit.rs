@@ -64,7 +64,7 @@ impl<W: World> Execution<W> {
         let has_events = !checkpoint.events.is_empty();
         let ends = checkpoint.entries.iter().any(|entry| matches!(entry, Entry::Ended { .. }));
         instruments::facts(self.ids(), &self.state, &checkpoint.entries);
-        for recorded in RecordedEntry::all(checkpoint.entries, numbers) {
+        for recorded in RecordedEntry::all(checkpoint.entries, numbers, Some(checkpoint.at)) {
             self.state.apply(recorded);
         }
         if ends {

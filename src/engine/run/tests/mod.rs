@@ -7,6 +7,7 @@ mod citations;
 mod endings;
 mod fallback;
 mod log_lines;
+mod pauses;
 mod rate_limits;
 mod results;
 mod strategies;

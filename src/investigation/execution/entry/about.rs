@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum About {
     /// The answer before it has these faults and was not taken yet: the next one counts as it is.
     Answer(Vec<Fault>),
+    /// The time that has passed since the message above.
+    Waited,
 }
 
 /// A fault of a final answer.

@@ -140,7 +140,7 @@ impl State {
     /// The message of the loop that was appended last. After one about a final answer, that answer stands until another
     /// one comes.
     pub(super) fn read_feedback(&mut self, about: Option<&About>) {
-        self.has_feedback = true;
+        self.has_feedback |= about != Some(&About::Waited);
         if let Some(About::Answer(_)) = about {
             self.was_asked_again = true;
             let last = self.entries.iter().rev().find_map(|entry| entry.answer());

@@ -63,7 +63,7 @@ impl WindowedModel {
             for entry in entries {
                 let is_result = matches!(entry, Entry::ToolResult(_) | Entry::Observation(_));
                 let event = is_result.then(|| u32::try_from(ran.journal.len()).unwrap() + 10);
-                let recorded = RecordedEntry { entry, event };
+                let recorded = RecordedEntry { entry, event, at: None };
                 state.apply(recorded.clone());
                 ran.journal.push(recorded);
             }

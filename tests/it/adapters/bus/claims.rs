@@ -69,6 +69,7 @@ async fn a_plain_message_becomes_a_job_with_a_derived_id_and_an_ack_removes_it()
         headers: json!({"Tarsy-Fingerprint": "f1"}),
         subject: "tarsy.alerts.high.disk-full".into(),
         stream_sequence: 1,
+        queued_at: chrono::DateTime::from_timestamp_nanos(i64::try_from(message.time.unix_timestamp_nanos()).unwrap()),
     };
     assert_eq!(
         (&claimed.job.received, claimed.job.derived_id, claimed.priority, &claimed.job.fault),

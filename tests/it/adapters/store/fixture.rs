@@ -53,6 +53,7 @@ pub(crate) fn received(alert_id: SessionId, body: &[u8]) -> Received {
         headers: json!({"Tarsy-Alert-Type": "disk"}),
         subject: "tarsy.alerts.high.disk".into(),
         stream_sequence: 7,
+        queued_at: now(),
     }
 }
 
@@ -109,6 +110,7 @@ pub(crate) fn plan() -> Plan {
                     omitted_tools: 0,
                     summaries: None,
                     answer_check: AnswerCheck::Off,
+                    clock: None,
                 }
                 .into(),
             ],

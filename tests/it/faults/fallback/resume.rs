@@ -59,6 +59,7 @@ async fn a_gemini_conversation_goes_on_with_another_worker_and_service() {
     let requests = gemini.requests();
     assert_eq!(requests.len(), 5, "only the unanswered request is repeated");
     assert_eq!(requests[2].body, requests[3].body, "the other replica sends the same conversation");
+    assert!(requests[2].body.contains("It is now "), "{}", requests[2].body);
     for (request, known) in requests.iter().zip([0, 1, 2, 2, 3]) {
         let signatures = request.body.matches("thoughtSignature").count();
         let expected: usize =

@@ -61,6 +61,21 @@ async fn run_drill(arguments: &[&str]) -> String {
     shown
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_model_of_a_drill_is_shown_the_time_of_its_evidence() {
+    let (nats, database) = (NatsServer::start().await, TestDatabase::create().await);
+    let (nats_url, database_url) = (nats.url(), database.url());
+    let mut drill =
+        Tarsy::spawn("drill", &["drill", "oom-killed"], &[("NATS_URL", &nats_url), ("DATABASE_URL", database_url)]);
+    assert_eq!(drill.finished().await.0, 0, "{}", drill.log());
+    let behind = database.number(
+        "SELECT extract(epoch FROM e.created_at)::bigint + (p.plan #>> '{stages,0,agents,0,clock,offset_s}')::bigint \
+         FROM session_plans p JOIN entries e USING (session_id) WHERE e.entry_no = 1",
+    );
+    let recorded = tarsy::drill::builtin("oom-killed").unwrap().evidence().unwrap().now.unwrap().timestamp();
+    assert!((recorded..recorded + 120).contains(&behind), "{behind} instead of {recorded}");
+}
+
 /// Asserts that the drill ends with what it measured.
 fn assert_summary(log: &str, kill: bool) {
     let line = |what: &str| log.lines().find_map(|line| line.trim().strip_prefix(what)).map(str::trim);

@@ -73,6 +73,7 @@ async fn a_worker_publishes_the_other_alerts_of_a_body_once_although_one_was_kil
         headers: headers.clone(),
         subject: subject.to_owned(),
         stream_sequence: 1,
+        queued_at: chrono::Utc::now(),
     };
     nats.publish_part(&received, 1).await.unwrap();
     let suffix = Some("foreign".parse().unwrap());

@@ -69,7 +69,7 @@ async fn a_result_has_the_number_of_its_event_also_when_sent_again_or_read_later
     let events = store.events(lease.session_id, 4, 3).await.unwrap();
     assert_eq!(events.iter().map(|e| (e.session_seq, e.content.as_str())).collect::<Vec<_>>()[2], (7, "b"));
     let read = store.entries(lease.session_id, executions[0]).await.unwrap();
-    assert_eq!(read, RecordedEntry::all(results.entries, numbers).collect::<Vec<_>>());
+    assert_eq!(read, RecordedEntry::all(results.entries, numbers, Some(results.at)).collect::<Vec<_>>());
 }
 
 #[tokio::test]

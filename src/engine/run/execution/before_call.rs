@@ -1,9 +1,10 @@
-//! Appends what alerts that joined the session have changed, before the next model call of an execution.
+//! Appends what the model has to know before its next call: what alerts that joined the session have changed, and how
+//! much time has passed.
 //!
 //! The run learns their number with every checkpoint and renewal, and reads them only if there are new ones. The
 //! number of the last update is in the journal of the execution, so the model gets each update once, from any worker.
 
-use super::Execution;
+use super::{Execution, now};
 use crate::engine::ports::Journal;
 use crate::engine::run::control::{Interrupted, STORE_BOUND};
 use crate::engine::world::World;
@@ -39,13 +40,24 @@ impl<W: World> Execution<W> {
             // An entry, so that every worker that replays the journal decides the same.
             entries.push(Entry::Stopped { reason: StopReason::AlertResolved });
         }
+        self.append_before_call(entries).await?;
+        Ok(true)
+    }
+
+    /// Appends that much time has passed since the last entry. Returns whether it has.
+    pub(super) async fn append_pause(&mut self) -> Result<bool, Interrupted> {
+        let Some(entry) = self.state.after_pause(now()) else { return Ok(false) };
+        self.append_before_call(vec![entry]).await?;
+        Ok(true)
+    }
+
+    async fn append_before_call(&mut self, mut entries: Vec<Entry>) -> Result<(), Interrupted> {
         if self.state.concluding().is_some() {
             // The request to conclude has to be the last message.
             let content = self.state.plan().conclusion_prompt.clone();
             entries.push(Entry::Feedback { content, about: None });
         }
-        self.append(entries).await?;
-        Ok(true)
+        self.append(entries).await
     }
 
     /// Whether the next answer is the last one, because the alert is resolved. An agent without tools has only one.
