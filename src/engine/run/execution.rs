@@ -295,7 +295,7 @@ impl<W: World> Execution<W> {
             request_id: format!("{}:{}", self.id, self.state.iteration() + 1),
             provider,
             messages: self.state.messages(),
-            tools: if call.tools == ToolBinding::Bound { plan.tools.clone() } else { Vec::new() },
+            tools: if call.tools == ToolBinding::Bound { self.state.offered_tools() } else { Vec::new() },
             clear_cache: call.is_taken_over,
             timeout,
         })

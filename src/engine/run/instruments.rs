@@ -57,7 +57,9 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
     let Ids { session_id, execution_id } = ids;
     answers(ids, state, entries);
     for entry in entries {
-        if let Entry::Elided { up_to } = entry {
+        if let Some(answer) = entry.answer() {
+            refused_tools(ids, state, answer);
+        } else if let Entry::Elided { up_to } = entry {
             tracing::info!(%session_id, %execution_id, up_to, "conversation shortened: its oldest tool results are left out");
             metrics::counter!("tarsy_context_elisions_total").increment(1);
         } else if let Entry::Concluding { reason } = entry {
@@ -69,6 +71,18 @@ pub(super) fn facts(ids: Ids, state: &State, entries: &[Entry]) {
             switched(ids, state, to, entries);
         }
     }
+}
+
+/// Logs and counts the tools that the provider has refused before this answer.
+fn refused_tools(ids: Ids, state: &State, answer: &Answer) {
+    let Ids { session_id, execution_id } = ids;
+    let refused = state.newly_refused(answer);
+    let Some(first) = refused.first() else { return };
+    let provider = state.plan().providers.get(state.provider()).map(|plan| plan.name.clone()).unwrap_or_default();
+    let tools = refused.iter().map(|refused| refused.tool.as_str()).collect::<Vec<_>>().join(", ");
+    let count = u64::try_from(refused.len()).unwrap_or(u64::MAX);
+    tracing::warn!(%session_id, %execution_id, provider, tools, "tools left out: the provider refuses them: {}", first.reason);
+    metrics::counter!("tarsy_tools_refused_total", "provider" => provider).increment(count);
 }
 
 /// Logs and counts an answer that does not count, and an analysis with a mark.

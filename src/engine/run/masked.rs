@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::engine::mutex::lock;
 use crate::engine::ports::{Model, ModelError, ModelRequest, ProviderFailure};
-use crate::investigation::execution::entry::{Answer, ToolCall, Unmasked};
+use crate::investigation::execution::entry::{Answer, RefusedTool, ToolCall, Unmasked};
 use crate::investigation::mask::{Mask, StreamMask};
 use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
 use crate::investigation::timeline::DeltaKind;
@@ -104,9 +104,14 @@ fn masked(mask: &Mask, answer: Answer) -> Answer {
         calls,
         code_executions: answer.code_executions.into_iter().map(|part| code(mask, part)).collect(),
         groundings: answer.groundings.into_iter().map(|found| grounding(mask, found)).collect(),
+        refused_tools: answer.refused_tools.into_iter().map(|refused| refused_tool(mask, refused)).collect(),
         unmasked,
         ..answer
     }
+}
+
+fn refused_tool(mask: &Mask, refused: RefusedTool) -> RefusedTool {
+    RefusedTool { reason: masked_text(mask, refused.reason), ..refused }
 }
 
 fn masked_text(mask: &Mask, text: String) -> String {

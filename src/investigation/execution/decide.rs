@@ -2,7 +2,7 @@
 
 use super::absorb::{given_up, without_answer};
 use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
-use super::results::{NOT_RUN_AGAIN, NOT_SENT, lost, refusal, repeats_itself, unknown_tool};
+use super::results::{NOT_RUN_AGAIN, NOT_SENT, REFUSED_BY_PROVIDER, lost, refusal, repeats_itself, unknown_tool};
 use super::state::{OpenCall, State};
 use super::summaries::{LongResult, MAX_AT_ONCE};
 use super::unmasked::Arguments;
@@ -128,15 +128,21 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     let open = open.take(left);
     if state.tool(&first.call.tool).is_none() {
         let unknown = open.take_while(|call| state.tool(&call.tool).is_none());
-        let refusals = unknown.map(|call| unknown_tool(strategy, call, &state.plan().tools));
+        let refusals = unknown.map(|call| unknown_tool(strategy, call, &state.offered_tools()));
         return Decision::Append(refusals.collect());
+    }
+    let is_refused = |call: &&ToolCall| state.is_refused(&call.tool);
+    if is_refused(&&first.call) {
+        let refused = open.take_while(is_refused);
+        return Decision::Append(refused.map(|call| refusal(strategy, call, REFUSED_BY_PROVIDER)).collect());
     }
     let is_unknown = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
     if is_unknown(&&first.call) {
         return Decision::Append(open.take_while(is_unknown).map(|call| refusal(strategy, call, NOT_SENT)).collect());
     }
     if first.call.read_only {
-        return Decision::RunTools(open.take_while(|call| call.read_only && !is_unknown(call)).cloned().collect());
+        let may_run = |call: &&ToolCall| call.read_only && !is_unknown(call) && !is_refused(call);
+        return Decision::RunTools(open.take_while(may_run).cloned().collect());
     }
     Decision::RunTools(vec![first.call.clone()])
 }

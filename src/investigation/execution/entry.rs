@@ -7,6 +7,7 @@ mod about;
 mod alert_updated;
 mod finish;
 mod mark;
+mod refused_tool;
 mod stop_reason;
 mod summary;
 mod usage;
@@ -22,6 +23,7 @@ pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
 pub use finish::Finish;
 pub use mark::Mark;
+pub use refused_tool::RefusedTool;
 pub use stop_reason::StopReason;
 pub use summary::Summary;
 pub use usage::Usage;
@@ -162,6 +164,9 @@ pub struct Answer {
     /// Ids of the calls whose arguments are masked here; the original arguments are needed to send them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masked_calls: Vec<String>,
+    /// The tools that it was made without, because the provider refuses them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_tools: Vec<RefusedTool>,
     /// The answer before the mask, until its calls are sent.
     #[serde(skip)]
     pub unmasked: Option<Box<Unmasked>>,

@@ -37,6 +37,10 @@ pub(super) const NOT_SENT: &str = "this call was not sent: its arguments hold so
 pub(super) const NOT_RUN_AGAIN: &str = "this call was not run: it is the same, with the same arguments, as the last three, and \
     their results stand above.";
 
+/// The result of a call of a tool that the model's provider refuses.
+pub(super) const REFUSED_BY_PROVIDER: &str = "this call was not run: the tool is not available, because the provider of \
+    your model refuses its definition. Work with the other tools.";
+
 /// The result of a call for which no time was left.
 const NO_TIME_LEFT: &str = "not sent, no time left: the calls before it used up the time of this iteration";
 

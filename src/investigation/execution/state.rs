@@ -7,6 +7,7 @@ mod answers;
 mod calls;
 mod citable;
 mod provider;
+mod refused_tools;
 mod summaries;
 mod times;
 mod updates;
@@ -50,6 +51,7 @@ pub struct State {
     has_feedback: bool,
     provider: usize,
     provider_is_new: bool,
+    refused_tools: Vec<String>,
     open: Vec<OpenCall>,
     long_results: Vec<LongResult>,
     recovery: u32,
@@ -127,6 +129,7 @@ impl State {
             has_feedback: false,
             provider: 0,
             provider_is_new: false,
+            refused_tools: Vec::new(),
             open: Vec::new(),
             long_results: Vec::new(),
             recovery: 0,
@@ -174,7 +177,8 @@ impl State {
                 }
             }
             Entry::ToolResult(result) | Entry::Observation(result) => {
-                let is_run = self.tool(&result.tool).is_some() && !self.repeats.are_refused() && self.calls_left() > 0;
+                let is_offered = self.tool(&result.tool).is_some() && !self.is_refused(&result.tool);
+                let is_run = is_offered && !self.repeats.are_refused() && self.calls_left() > 0;
                 self.tool_calls += u32::from(is_run);
                 self.has_looked |= is_run && !read_result::is_own(&result.tool);
                 self.timeouts = Timeouts::default();
@@ -238,6 +242,7 @@ impl State {
 
     fn answered(&mut self, answer: &Answer) {
         self.provider_is_new = false;
+        self.add_refused(answer);
         self.updates.answered = self.updates.known;
         self.failures.last = None;
         self.judge(answer);
@@ -374,7 +379,7 @@ impl State {
 
     /// The conversation so far, for the next request.
     pub fn messages(&self) -> Vec<Message> {
-        conversation::messages(&self.entries, &self.options, self.window.elided())
+        self.naming_refused(conversation::messages(&self.entries, &self.options, self.window.elided()))
     }
 
     /// The use of the model's context window.

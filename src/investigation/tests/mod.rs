@@ -4,5 +4,6 @@ mod flows;
 mod cut_answers;
 mod answer_check;
 mod fallback;
+mod refused_tools;
 mod survival;
 mod quoting;

@@ -3,7 +3,7 @@
 use super::failure::reported;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
-use crate::investigation::execution::entry::{Answer, Finish, ProviderData, ToolCall, Usage};
+use crate::investigation::execution::entry::{Answer, Finish, ProviderData, RefusedTool, ToolCall, Usage};
 use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
 use crate::investigation::reasoning::{Piece, PieceKind, Split, Splitter};
 use crate::investigation::timeline::DeltaKind;
@@ -56,7 +56,10 @@ impl Assembly {
                 read_only: false,
             }),
             Some(Content::Usage(usage)) => self.answer.usage = tokens(usage),
-            Some(Content::Finish(finish)) => self.answer.finish = Finish::parse(&finish.reason),
+            Some(Content::Finish(finish)) => {
+                self.answer.finish = Finish::parse(&finish.reason);
+                self.answer.refused_tools = finish.refused_tools.into_iter().map(refused_tool).collect();
+            }
             Some(Content::ProviderData(data)) => self.answer.provider_data = Some(Box::new(provider_data(data))),
             Some(Content::Error(error)) => return Err(reported(clean_error(error))),
             Some(Content::CodeExecution(part)) => self.answer.code_executions.push(code_part(part)),
@@ -124,6 +127,10 @@ fn clean_error(error: proto::ErrorInfo) -> proto::ErrorInfo {
     let proto::ErrorInfo { message, code, provider_status, .. } = error;
     let (message, code, provider_status) = (clean(message), clean(code), clean(provider_status));
     proto::ErrorInfo { message, code, provider_status, ..error }
+}
+
+fn refused_tool(refused: proto::RefusedTool) -> RefusedTool {
+    RefusedTool { tool: clean(refused.name), reason: clean(refused.reason) }
 }
 
 fn tokens(usage: proto::UsageInfo) -> Usage {
@@ -215,6 +222,11 @@ mod tests {
                 name: "k8s.get".into(),
                 arguments: "{}".into(),
             })),
+            chunk(Content::Finish(proto::FinishInfo {
+                reason: "tool_calls".into(),
+                refused_tools: vec![proto::RefusedTool { name: "k8s.odd\0".into(), reason: "bad schema".into() }],
+                ..proto::FinishInfo::default()
+            })),
             chunk(Content::Usage(UsageInfo {
                 input_tokens: 9,
                 output_tokens: -1,
@@ -247,6 +259,7 @@ mod tests {
                 reading: None,
                 provider_data: None,
                 masked_calls: vec![],
+                refused_tools: vec![RefusedTool { tool: "k8s.odd".into(), reason: "bad schema".into() }],
                 unmasked: None,
             }
         );

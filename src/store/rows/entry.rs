@@ -91,8 +91,8 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        About, AlertUpdated, Answer, FailureSource, Finish, Outcome, ParsedReply, ProviderData, SentCall, StopReason,
-        Summary, ToolCall, ToolResult, Usage,
+        About, AlertUpdated, Answer, FailureSource, Finish, Outcome, ParsedReply, ProviderData, RefusedTool, SentCall,
+        StopReason, Summary, ToolCall, ToolResult, Usage,
     };
     use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
     use crate::investigation::react::ReplyKind;
@@ -135,6 +135,7 @@ mod tests {
                 payload: (0..=255).collect(),
             })),
             masked_calls: vec!["c1".into()],
+            refused_tools: vec![RefusedTool { tool: "k8s.odd".into(), reason: "bad schema".into() }],
             unmasked: None,
         })
     }

@@ -227,6 +227,11 @@ pub(super) const WORKER: &[Metric] = &[
     counter("tarsy_model_retries_total", "requests that the LLM service sent to a provider again")
         .by("provider", PROVIDERS),
     counter("tarsy_model_answers_too_large_total", "model answers dropped because they exceed a size limit"),
+    counter(
+        "tarsy_tools_refused_total",
+        "tools that a provider refused, so that the investigation went on without them",
+    )
+    .by("provider", PROVIDERS),
     counter("tarsy_tool_calls_not_run_total", "tool calls requested by a model and not sent")
         .by("reason", &["too_many", "no_time"]),
     counter(

@@ -24,5 +24,6 @@ impl State {
         (self.provider, self.provider_is_new) = (provider, true);
         (self.failures, self.timeouts) = (Failures::default(), Timeouts::default());
         (self.empty_answers, self.cut_answers) = (0, 0);
+        self.refused_tools.clear();
     }
 }

@@ -218,7 +218,7 @@ impl<'a> End<'a> {
 }
 
 fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -> Vec<EventDraft> {
-    let mut events = Vec::new();
+    let mut events: Vec<EventDraft> = refused_tools(state, answer).into_iter().collect();
     if !answer.thinking.trim().is_empty() {
         let metadata =
             json!({"took_ms": measured.model_ms, "tokens": answer.usage.thinking_tokens, "source": "native"});
@@ -244,6 +244,17 @@ fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -
     let left_out = answer.reading.as_ref().and_then(|reading| reading.problem.as_deref());
     events.extend(answer.calls.iter().map(|call| asked(state, call, left_out)));
     events
+}
+
+/// The event of the tools that the provider has refused before this answer.
+fn refused_tools(state: &State, answer: &Answer) -> Option<EventDraft> {
+    let refused = state.newly_refused(answer);
+    let names: Vec<&str> = refused.iter().map(|refused| refused.tool.as_str()).collect();
+    let provider = state.plan().providers.get(state.provider()).map_or("the provider", |plan| plan.name.as_str());
+    let content =
+        format!("{provider} refuses the definition of {}: the investigation goes on without", names.join(", "));
+    let metadata = json!({"kind": "refused_tools", "timeout": false, "provider": provider, "tools": refused});
+    (!refused.is_empty()).then(|| EventDraft::new(EventType::Error, content, metadata).failed())
 }
 
 /// Why the answer does not count, or does not count yet; `None` for one that does.

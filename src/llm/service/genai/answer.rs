@@ -12,6 +12,7 @@ use super::finish;
 use super::frames::{Called, DONE, Frames, REFUSAL, Summary};
 use super::history::provider_data;
 use super::target::Selection;
+use super::tools::Tools;
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo};
 use crate::llm::service::provider::finish::{Finish, Written};
@@ -87,14 +88,14 @@ impl<'a> Answer<'a> {
         self.writer.content(Content::ToolCall(call)).await;
     }
 
-    /// Writes what is known at the end, except for the final message. `left_out` are tools that were not offered.
+    /// Writes what is known at the end, except for the final message. `tools` has those that were not offered.
     ///
     /// # Errors
     /// When the answer has no content, or no reason to stop.
     pub(super) async fn end(
         mut self,
         selection: Selection<'_>,
-        left_out: &str,
+        tools: &Tools,
         frames: &Frames,
     ) -> Result<(), ProviderError> {
         let summary = frames.summary();
@@ -128,7 +129,7 @@ impl<'a> Answer<'a> {
         if let Some(error) = finish.error(&reason, self.written) {
             return Err(refused(error, &summary.refusal, self.key));
         }
-        self.writer.finish(self.info(finish, reason, left_out, summary)).await;
+        self.writer.finish(self.info(finish, reason, tools, summary)).await;
         if let Some(data) = provider_data(selection, &frames.take_parts()) {
             self.writer.provider_data(data).await;
         }
@@ -153,7 +154,8 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn info(&self, finish: Finish, reason: String, left_out: &str, summary: Summary) -> FinishInfo {
+    fn info(&self, finish: Finish, reason: String, tools: &Tools, summary: Summary) -> FinishInfo {
+        let left_out = &tools.left_out;
         let redacted = |text: String| self.key.map(|key| key.redact(&text)).unwrap_or(text);
         FinishInfo {
             reason: finish.word(self.written).to_owned(),
@@ -161,6 +163,7 @@ impl<'a> Answer<'a> {
             message: if left_out.is_empty() { String::new() } else { format!("left out: {left_out}") },
             response_id: redacted(summary.response_id),
             model_version: redacted(summary.model_version),
+            refused_tools: tools.refused.tools(self.key),
         }
     }
 }

@@ -12,6 +12,7 @@ use tracing::Dispatch;
 use tracing::instrument::WithSubscriber as _;
 
 use super::answer::Answer;
+use super::correction::Corrected;
 use super::fault;
 use super::frames::Frames;
 use super::relay::{Relay, Relayed};
@@ -35,16 +36,22 @@ pub(super) struct GenaiAttempt<'a> {
 
 impl Attempt for GenaiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
-        let refused = match self.answer(call).await {
-            Err(error) if call.writer.parts_sent() == 0 && self.prepared.correct(&error) => error,
-            outcome => return outcome,
-        };
-        tracing::warn!(
-            request_id = call.request.request_id,
-            provider_status = refused.provider_status,
-            "request corrected: the provider refused one of its parameters"
-        );
-        self.answer(call).await
+        loop {
+            let Err(refused) = self.answer(call).await else { return Ok(()) };
+            let corrected = if call.writer.parts_sent() == 0 { self.prepared.correct(&refused) } else { None };
+            let (request_id, provider_status) = (&call.request.request_id, &refused.provider_status);
+            match corrected {
+                None => return Err(refused),
+                Some(Corrected::Parameter) => {
+                    tracing::warn!(
+                        request_id,
+                        provider_status,
+                        "request corrected: the provider refused one of its parameters"
+                    );
+                }
+                Some(Corrected::Tools) => self.prepared.tools.refused.log(call.request, &refused),
+            }
+        }
     }
 
     fn rebuild_history(&mut self) -> Option<Result<(), ProviderError>> {
@@ -76,7 +83,7 @@ impl GenaiAttempt<'_> {
         let reader = Reader { deadline, timeouts, key, relay, began: Instant::now() };
         let mut answer = Answer::new(call.writer, self.key.as_ref(), &self.prepared.tools.renamed);
         reader.read(stream, &frames, &mut answer).await?;
-        answer.end(self.prepared.selection, &self.prepared.tools.left_out, &frames).await
+        answer.end(self.prepared.selection, &self.prepared.tools, &frames).await
     }
 
     /// Where the request goes: through a relay, if the interface sends events.

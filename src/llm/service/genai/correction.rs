@@ -50,6 +50,15 @@ impl LimitField {
     }
 }
 
+/// What has changed after a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Corrected {
+    /// One parameter, once.
+    Parameter,
+    /// The refused tools are left out.
+    Tools,
+}
+
 /// What a request has in another way than its model says.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Correction {

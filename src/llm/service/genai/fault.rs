@@ -53,7 +53,7 @@ pub(super) fn of_response(status: u16, body: &str, headers: &HeaderMap, key: Opt
     let provider_status = format!("{status} {}", words.word).trim_end().to_owned();
     let error = ProviderError { retryable: is_transient, ..ProviderError::new(code, message) };
     let retry_after = retry_after(headers).or_else(|| words.delay()).filter(|_delay| is_transient);
-    ProviderError { retry_after, ..error.with_status(provider_status) }
+    ProviderError { retry_after, said: words.said(), ..error.with_status(provider_status) }
 }
 
 /// An error in a stream that began with 200.
@@ -61,7 +61,8 @@ pub(super) fn of_event(body: &Value, key: Option<&ApiKey>) -> ProviderError {
     let words = Words::of(body, key);
     let Verdict { code, is_transient } = classify::verdict(None, &words);
     let retry_after = words.delay().filter(|_delay| is_transient);
-    let error = ProviderError { retryable: is_transient, retry_after, ..ProviderError::new(code, words.text()) };
+    let said = words.said();
+    let error = ProviderError { retryable: is_transient, retry_after, said, ..ProviderError::new(code, words.text()) };
     error.with_status(if words.word.is_empty() { "error" } else { &words.word })
 }
 

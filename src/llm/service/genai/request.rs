@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::genai::chat::{ChatFrameSink, ChatOptions, ChatRequest, ReasoningEffort};
 use serde_json::{Value, json};
 
-use super::correction::{Correction, LimitField};
+use super::correction::{Corrected, Correction, LimitField};
 use super::history::{self, History, Signatures};
 use super::models::{Family, Thinking, family_of};
 use super::target::{Api, Selection};
@@ -52,9 +52,12 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
-    /// Changes the request as the provider's refusal says. This happens once. Returns whether something has changed.
-    pub(super) fn correct(&mut self, refused: &ProviderError) -> bool {
-        self.selection.api == Api::Chat && self.correction.learn(refused, self.limit_field())
+    /// Changes the request as the provider's refusal says. Returns what has changed; `None` if the refusal stands.
+    pub(super) fn correct(&mut self, refused: &ProviderError) -> Option<Corrected> {
+        if self.selection.api == Api::Chat && self.correction.learn(refused, self.limit_field()) {
+            return Some(Corrected::Parameter);
+        }
+        self.tools.leave_out(refused, self.request).then_some(Corrected::Tools)
     }
 
     /// The field of the limit in chat completions.

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use super::target::{Api, Selection};
 use crate::llm::proto::{GenerateRequest, ToolDefinition};
+use crate::llm::service::provider::refused_tools::{Layout, LeftOut, Sent};
 use crate::llm::service::provider::schemas::{self, Dialect, Renamed, Rewritten};
 use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 
 /// The tools as the crate gets them.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Tools {
     pub(super) list: Vec<Tool>,
     pub(super) choice: Option<ToolChoice>,
@@ -19,9 +20,20 @@ pub(super) struct Tools {
     pub(super) left_out: String,
     /// The properties that have another name at the provider, by the tool's name there.
     pub(super) renamed: HashMap<String, Renamed>,
+    pub(super) refused: LeftOut,
 }
 
 impl Tools {
+    /// Leaves the refused tools out, if the refusal names them. Returns whether something has changed.
+    pub(super) fn leave_out(&mut self, refused: &ProviderError, request: &GenerateRequest) -> bool {
+        let names: Vec<&str> = self.list.iter().map(|tool| tool.name.as_str()).collect();
+        let found = self.refused.learn(refused, request, Sent { names: &names, layout: Layout::List });
+        let Some(found) = found else { return false };
+        let list = std::mem::take(&mut self.list).into_iter().enumerate();
+        self.list = list.filter(|(place, _)| !found.contains(place)).map(|(_, tool)| tool).collect();
+        true
+    }
+
     /// Whether the model has to call a tool.
     pub(super) fn is_forced(&self) -> bool {
         matches!(self.choice, Some(ToolChoice::Required | ToolChoice::Tool { .. }))

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::finish::{self, CONTINUATION};
 use super::models::Model;
 use super::replay::Recorder;
+use super::tools::Tools;
 use super::wire::{
     Candidate, Chunk, CodeExecutionResult, ExecutableCode, FunctionCall, GroundingMetadata, Part, PromptFeedback, Raw,
     UrlContextMetadata, UsageMetadata,
@@ -175,11 +176,11 @@ impl<'a> Answer<'a> {
         self.written = self.written.max(written);
     }
 
-    /// Writes what is known at the end, except for the final message. `left_out` are tools that were not offered.
+    /// Writes what is known at the end, except for the final message. `tools` has those that were not offered.
     ///
     /// # Errors
     /// When the answer has no content, or no reason to stop.
-    pub(super) async fn end(self, model: Model<'_>, left_out: &str) -> Result<(), ProviderError> {
+    pub(super) async fn end(self, model: Model<'_>, tools: &Tools) -> Result<(), ProviderError> {
         let usage = self.total_usage();
         let Some(reason) = self.finish_reason else {
             return Err(ProviderError::transient(
@@ -197,6 +198,7 @@ impl<'a> Answer<'a> {
         if grounding::has_sources(&grounding) || (accepts_failed_pages && !grounding.url_retrievals.is_empty()) {
             self.writer.content(Content::Grounding(grounding)).await;
         }
+        let left_out = &tools.left_out;
         let message = match (self.finish_message.is_empty(), left_out.is_empty()) {
             (_, true) => self.key.redact(&self.finish_message),
             (true, false) => format!("left out: {left_out}"),
@@ -208,6 +210,7 @@ impl<'a> Answer<'a> {
             message,
             response_id: self.key.redact(&self.response_id),
             model_version: self.key.redact(&self.model_version),
+            refused_tools: tools.refused.tools(Some(self.key)),
         };
         self.writer.finish(info).await;
         if let Some(data) = self.recorder.provider_data(model, &sources) {

@@ -50,7 +50,13 @@ pub(super) struct GeminiAttempt<'a> {
 
 impl Attempt for GeminiAttempt<'_> {
     async fn run(&mut self, call: &Call<'_>) -> Result<(), ProviderError> {
-        self.identified(call).await
+        loop {
+            let Err(refused) = self.identified(call).await else { return Ok(()) };
+            if call.writer.parts_sent() > 0 || !self.prepared.leave_out(&refused) {
+                return Err(refused);
+            }
+            self.prepared.tools.refused.log(call.request, &refused);
+        }
     }
 
     fn rebuild_history(&mut self) -> Option<Result<(), ProviderError>> {
@@ -99,7 +105,7 @@ impl GeminiAttempt<'_> {
                 (Err(error), _) => return Err(error),
             };
             if token.is_none() {
-                return answer.end(self.prepared.model, &self.prepared.tools.left_out).await;
+                return answer.end(self.prepared.model, &self.prepared.tools).await;
             }
         }
         Err(ProviderError::new(ErrorCode::Provider, format!("the answer goes on after {MAX_CONTINUATIONS} responses")))

@@ -54,7 +54,14 @@ pub(super) fn of_error(error: ApiError, key: &ApiKey) -> ProviderError {
     let message = format!("{prefix}{status}. {text}").trim_end().to_owned();
     let retry_after = details.iter().find_map(classify::delay_in_value).or_else(|| classify::delay_in_text(&text));
     let retry_after = retry_after.filter(|_delay| is_transient || kind == ErrorCode::RateLimited);
-    ProviderError { retryable: is_transient, retry_after, ..ProviderError::new(kind, message).with_status(status) }
+    let places = details.iter().flat_map(classify::places_in_value).map(|place| key.redact(&place));
+    let said = format!("{text}\n{}\n", places.collect::<Vec<_>>().join("\n"));
+    ProviderError {
+        retryable: is_transient,
+        retry_after,
+        said,
+        ..ProviderError::new(kind, message).with_status(status)
+    }
 }
 
 /// A quota of a day is not there again after a short wait.

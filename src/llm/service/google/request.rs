@@ -42,6 +42,11 @@ impl<'a> Prepared<'a> {
         Ok(())
     }
 
+    /// Leaves the refused tools out, if the refusal names them. Returns whether something has changed.
+    pub(super) fn leave_out(&mut self, refused: &ProviderError) -> bool {
+        self.tools.leave_out(refused, self.request)
+    }
+
     /// The body; with a token it asks for the rest of an answer.
     ///
     /// # Errors

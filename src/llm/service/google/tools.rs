@@ -12,6 +12,7 @@ use super::models::Model;
 use super::replay::PROVIDER;
 use super::wire::{FunctionCallingConfig, FunctionDeclaration, Raw, Tool, ToolConfig};
 use crate::llm::proto::{GenerateRequest, LlmConfig, NATIVE_TOOLS_OPTION, ToolDefinition};
+use crate::llm::service::provider::refused_tools::{Layout, LeftOut, Sent};
 use crate::llm::service::provider::schemas::{self, Dialect, Renamed};
 use crate::llm::service::provider::{ErrorCode, ProviderError, names};
 
@@ -30,6 +31,23 @@ pub(super) struct Tools {
     pub(super) left_out: String,
     /// The properties that have another name at the provider, by the tool's name there.
     pub(super) renamed: HashMap<String, Renamed>,
+    pub(super) refused: LeftOut,
+}
+
+impl Tools {
+    /// Leaves the refused tools out, if the refusal names them. Returns whether something has changed.
+    pub(super) fn leave_out(&mut self, refused: &ProviderError, request: &GenerateRequest) -> bool {
+        for tool in &mut self.list {
+            let Tool::FunctionDeclarations(declarations) = tool else { continue };
+            let names: Vec<&str> = declarations.iter().map(|declaration| declaration.name.as_str()).collect();
+            let found = self.refused.learn(refused, request, Sent { names: &names, layout: Layout::Declarations });
+            let Some(found) = found else { return false };
+            let list = std::mem::take(declarations).into_iter().enumerate();
+            *declarations = list.filter(|(place, _)| !found.contains(place)).map(|(_, declared)| declared).collect();
+            return true;
+        }
+        false
+    }
 }
 
 /// By which interface the model is asked.
@@ -83,7 +101,7 @@ pub(super) fn convert(request: &GenerateRequest, model: Model<'_>, api: Api) -> 
         function_calling_config: choice,
         include_server_side_tool_invocations: is_combined.then_some(true),
     });
-    Ok(Tools { list, config, left_out, renamed })
+    Ok(Tools { list, config, left_out, renamed, refused: LeftOut::default() })
 }
 
 /// The native tools that are switched on, in a fixed order.

@@ -24,6 +24,8 @@ pub struct ProviderError {
     pub provider_status: String,
     /// The requests that were sent.
     pub attempts: u32,
+    /// The whole text of the provider, and the places in the request that it names. This is only read, never sent.
+    pub said: String,
 }
 
 /// What kind of failure it is.
@@ -86,7 +88,15 @@ impl ProviderError {
     /// A failure that the same request would meet again.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let message = cut(message.into());
-        Self { code, message, retryable: false, retry_after: None, provider_status: String::new(), attempts: 0 }
+        Self {
+            code,
+            message,
+            retryable: false,
+            retry_after: None,
+            provider_status: String::new(),
+            attempts: 0,
+            said: String::new(),
+        }
     }
 
     /// A failure that may pass.

@@ -12,6 +12,7 @@ pub mod http;
 pub mod options;
 pub mod names;
 pub mod schemas;
+pub(crate) mod refused_tools;
 pub mod timeouts;
 pub mod error;
 pub mod finish;

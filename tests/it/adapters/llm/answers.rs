@@ -43,6 +43,7 @@ async fn the_streamed_answer_is_the_recorded_one() {
             reading: None,
             provider_data: Some(state),
             masked_calls: vec![],
+            refused_tools: vec![],
             unmasked: None,
         }
     );

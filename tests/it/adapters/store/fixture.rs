@@ -251,6 +251,7 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
             payload: (0..=255).collect(),
         })),
         masked_calls: vec![],
+        refused_tools: vec![],
         unmasked: None,
     };
     Checkpoint {

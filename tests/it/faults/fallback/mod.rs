@@ -1,6 +1,7 @@
 //! A session whose providers fail one after another, on real processes and fake providers, with a worker that is killed
 //! before and after a switch.
 
+mod refused_tool;
 mod resume;
 mod three;
 

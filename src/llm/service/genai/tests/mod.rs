@@ -6,5 +6,6 @@ mod odd_streams;
 mod streams;
 mod signatures;
 mod failures;
+mod refused_tools;
 mod bedrock;
 mod secrets;

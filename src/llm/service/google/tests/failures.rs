@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::conversation::{ask, ask_until, error, lines, request, without_id};
+use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{ErrorInfo, GenerateRequest};
 use crate::llm::service::call::Deadline;
 use crate::llm::service::provider::tests::endpoint::{Ending, Endpoint, Reply};
@@ -146,4 +147,27 @@ async fn a_silent_provider_is_asked_again() {
     let endpoint = Endpoint::start(vec![Reply::events(&[]).ending(Ending::Silent), healthy()]).await;
     let answer = lines(&ask(&endpoint, &request()).await);
     assert_eq!(answer[..2], ["retry 1 deadline_exceeded", "text Healthy."]);
+}
+
+#[tokio::test]
+async fn a_refused_function_is_left_out_and_the_answer_names_it() {
+    let refused = r#"{"error":{"code":400,"message":"* GenerateContentRequest.tools[0].function_declarations[1].parameters.properties: should be non-empty for OBJECT type\n","status":"INVALID_ARGUMENT"}}"#;
+    let answered = r#"{"candidates":[{"content":{"parts":[{"text":"ok"}]},"finishReason":"STOP"}]}"#;
+    let endpoint = Endpoint::start(vec![Reply::error(400, refused), Reply::events(&[answered])]).await;
+    let answer = ask(&endpoint, &request()).await;
+    assert_eq!(lines(&answer)[..1], ["text ok"]);
+    let has = |name: &str| endpoint.bodies().iter().map(|body| body.contains(name)).collect::<Vec<_>>();
+    assert_eq!((has("server__get"), has("server__list")), (vec![true, true], vec![true, false]));
+    let named = answer.iter().find_map(|response| match &response.content {
+        Some(Content::Finish(finish)) => Some(finish.refused_tools.clone()),
+        _ => None,
+    });
+    let [tool] = &*named.unwrap() else { panic!("{answer:?}") };
+    assert_eq!(tool.name, "server.list");
+    assert!(tool.reason.starts_with("400 INVALID_ARGUMENT. * GenerateContentRequest.tools[0]"), "{}", tool.reason);
+
+    let both = refused.replace("[1].parameters", "[0].x: bad, tools[0].function_declarations[1]");
+    let endpoint = Endpoint::start(vec![Reply::error(400, &both), Reply::events(&[answered])]).await;
+    assert_eq!(error(&ask(&endpoint, &request()).await).code, "invalid_request");
+    assert_eq!(endpoint.requests().len(), 1, "an investigation without tools proves nothing");
 }

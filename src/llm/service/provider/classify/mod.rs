@@ -6,6 +6,7 @@
 
 mod delay;
 mod phrases;
+mod places;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -57,6 +58,11 @@ pub(crate) fn delay_in_text(text: &str) -> Option<Duration> {
 /// The delay in a field of an error, such as `retryDelay`.
 pub(crate) fn delay_in_value(value: &Value) -> Option<Duration> {
     delay::in_value(value)
+}
+
+/// The places in the request that the fields of an error name.
+pub(crate) fn places_in_value(value: &Value) -> Vec<String> {
+    places::in_value(value)
 }
 
 /// What rules are compared with.

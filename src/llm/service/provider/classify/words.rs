@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::delay;
+use super::{delay, places};
 use crate::llm::service::provider::key::ApiKey;
 
 const MAX_WORD_BYTES: usize = 64;
@@ -44,6 +44,8 @@ pub(crate) struct Words {
     pub(crate) hidden: String,
     /// The delay that a field asks for.
     delay: Option<Duration>,
+    /// The places in the request that fields name; without the key.
+    places: Vec<String>,
 }
 
 impl Words {
@@ -64,7 +66,7 @@ impl Words {
 
     /// Those of `{"error": {…}}`, of its content, of `{"message": …}` and others.
     pub(crate) fn of(body: &Value, key: Option<&ApiKey>) -> Self {
-        let mut words = Self { delay: delay::in_value(body), ..Self::default() };
+        let mut words = Self { delay: delay::in_value(body), places: places::in_value(body), ..Self::default() };
         words.collect(body, MAX_DEPTH);
         if let Some(key) = key {
             words.redact(key);
@@ -78,6 +80,11 @@ impl Words {
     pub(crate) fn text(&self) -> String {
         let parts = [self.word.as_str(), self.message.as_str()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(". ")
+    }
+
+    /// Everything that may name a part of the request.
+    pub(crate) fn said(&self) -> String {
+        format!("{}\n{}\n{}\n", self.message, self.hidden, self.places.join("\n"))
     }
 
     /// How long the provider asks to wait.
@@ -137,7 +144,7 @@ impl Words {
 
     fn redact(&mut self, key: &ApiKey) {
         self.message = key.redact(&self.message);
-        for word in &mut self.words {
+        for word in self.words.iter_mut().chain(&mut self.places) {
             *word = key.redact(word);
         }
     }
