@@ -88,7 +88,8 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
          mcp_servers: {'true': {command: '${X:-1}', args: ['${A:-$}', \"x\\ny\"], env: {'2': '1'}}}\n\
          defaults: {mcp_servers: ['true'], iteration_strategy: ''}\nstreams: {dead_letters: {max_bytes: 1GiB}}",
         "llm_providers: {a: {provider: google, model: m, native_tools: {google_search: true, url_context: false}, \
-         native_tools_mode: combine, thinking: {level: minimal}, max_output_tokens: 64k, temperature: 0.7, \
+         native_tools_mode: combine, thinking: {level: minimal}, max_output_tokens: 64k, max_output_tokens_after_cut: 128k, \
+         temperature: 0.7, \
          project: example.com:p-1, location: europe-west4, credentials_env: C}, \
          b: {provider: openai, model: m, thinking: {budget: 0}, temperature: 2}}\n\
          defaults: {llm_provider: a, fallback_providers: [b], native_tools: {code_execution: true}}",
@@ -197,6 +198,7 @@ fn each_section_reports_what_it_accepts() {
         "llm_providers: {a: {provider: google, model: m, native_tools: [google_search], native_tools_mode: both}}",
         "llm_providers: {a: {provider: google, model: m, thinking: {level: hgih, effort: 1}, temperature: 2.5}}",
         "llm_providers: {a: {provider: google, model: m, thinking: {level: low, budget: 1k}, max_output_tokens: 0}}",
+        "llm_providers: {a: {provider: google, model: m, max_output_tokens: 8k, max_output_tokens_after_cut: 4k}, b: {provider: openai, model: m, max_output_tokens_after_cut: 8k}}",
         "llm_providers: {a: {provider: google, model: m, thinking: high, temperature: .nan, native_tool: {}}}",
         "llm_providers: {a: {provider: google, model: m, thinking: {budget: 2M}, location: 'eu/../x', credentials_env: /run/key.json}}",
         "llm_providers: {a: {provider: google, backend: genai, model: m, native_tools: {google_search: true}, project: 'P 1'}}",
@@ -243,6 +245,7 @@ llm_providers:
     native_tools_mode: combine
     thinking: {budget: 8k}
     max_output_tokens: 64k
+    max_output_tokens_after_cut: 64k
     temperature: 0.5
     project: my-project-1
     location: global
@@ -258,6 +261,7 @@ defaults: {llm_provider: a}
         native_tools_mode: NativeToolsMode::Combine,
         thinking: Some(Thinking::Budget(8_000)),
         max_output_tokens: Some(64_000),
+        max_output_tokens_after_cut: Some(64_000),
         temperature: Some(0.5),
     };
     let thinking = Some(Thinking::Level(ThinkingLevel::High));

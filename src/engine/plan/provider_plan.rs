@@ -42,7 +42,8 @@ fn native_tools(llm: &LlmProvider, settings: &Settings, tools: &[ToolSpec]) -> V
 
 /// A provider with this backend and these native tools.
 pub fn provider_plan(name: &str, llm: &LlmProvider, backend: Backend, native_tools: Vec<NativeTool>) -> ProviderPlan {
-    let Generation { native_tools_mode, thinking, max_output_tokens, temperature, .. } = llm.generation;
+    let Generation { native_tools_mode, thinking, max_output_tokens, max_output_tokens_after_cut, temperature, .. } =
+        llm.generation;
     let VertexAi { project, location, credentials_env } = llm.vertex_ai.clone();
     ProviderPlan {
         name: name.to_owned(),
@@ -58,6 +59,7 @@ pub fn provider_plan(name: &str, llm: &LlmProvider, backend: Backend, native_too
         native_tools_mode,
         thinking,
         max_output_tokens,
+        max_output_tokens_after_cut,
         temperature,
         project,
         location,
@@ -98,7 +100,8 @@ mod tests {
     fn every_setting_of_a_model_is_frozen() {
         let llm = provider(
             "provider: google, api_key_env: K, base_url: 'https://h', context_window: 9k, keep_search_widget: true, \
-             native_tools_mode: combine, thinking: {level: low}, max_output_tokens: 8k, temperature: 0.3, project: p, \
+             native_tools_mode: combine, thinking: {level: low}, max_output_tokens: 8k, max_output_tokens_after_cut: 16k, \
+             temperature: 0.3, project: p, \
              location: global, credentials_env: C, first_chunk_timeout: 5m, stall_timeout: 90s, answer_timeout: 1h",
         );
         let expected = ProviderPlan {
@@ -115,6 +118,7 @@ mod tests {
             native_tools_mode: NativeToolsMode::Combine,
             thinking: Some(Thinking::Level(ThinkingLevel::Low)),
             max_output_tokens: Some(8_000),
+            max_output_tokens_after_cut: Some(16_000),
             temperature: Some(0.3),
             project: "p".to_owned(),
             location: "global".to_owned(),

@@ -285,6 +285,9 @@ impl<W: World> Execution<W> {
     fn request(&self, call: ModelCall, timeout: Duration) -> Option<ModelRequest> {
         let plan = self.state.plan();
         let mut provider = plan.providers.get(call.provider)?.clone();
+        if self.state.was_cut_at_limit() {
+            provider = provider.after_cut();
+        }
         if call.purpose == Purpose::Conclusion {
             // A conclusion rests on what was found before.
             provider.native_tools.clear();

@@ -45,6 +45,9 @@ pub struct ProviderPlan {
     /// The most tokens of an answer; `None` for the provider's default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub max_output_tokens: Option<u32>,
+    /// The same for the request after an answer that was cut off at this limit; `None` for no other.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_output_tokens_after_cut: Option<u32>,
     /// From 0 to 2; `None` for the provider's default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub temperature: Option<f64>,
@@ -60,6 +63,14 @@ pub struct ProviderPlan {
     /// Settings of the connection for the LLM service: interface, field of the output limit, times.
     #[serde(default, skip_serializing_if = "is_default")]
     pub options: BTreeMap<String, String>,
+}
+
+impl ProviderPlan {
+    /// The provider for the request after an answer that was cut off at the output limit.
+    #[must_use]
+    pub fn after_cut(self) -> Self {
+        Self { max_output_tokens: self.max_output_tokens_after_cut.or(self.max_output_tokens), ..self }
+    }
 }
 
 /// A tool that the provider runs by itself while it answers.
@@ -160,6 +171,7 @@ mod tests {
             native_tools_mode: NativeToolsMode::Combine,
             thinking: Some(Thinking::Level(ThinkingLevel::Minimal)),
             max_output_tokens: Some(9),
+            max_output_tokens_after_cut: Some(12),
             temperature: Some(0.7),
             project: "a".to_owned(),
             location: "b".to_owned(),
@@ -170,7 +182,8 @@ mod tests {
         let written = serde_json::to_string(&full).unwrap();
         let expected = "\"native_tools\":[\"google_search\",\"url_context\",\"code_execution\"],\
                         \"native_tools_mode\":\"combine\",\"thinking\":{\"level\":\"minimal\"},\
-                        \"max_output_tokens\":9,\"temperature\":0.7,\"project\":\"a\",\"location\":\"b\",\
+                        \"max_output_tokens\":9,\"max_output_tokens_after_cut\":12,\"temperature\":0.7,\
+                        \"project\":\"a\",\"location\":\"b\",\
                         \"credentials_env\":\"C\",\"options\":{\"api\":\"chat\"}}";
         assert_eq!(written, format!("{known},{expected}"));
         assert_eq!(serde_json::from_str::<ProviderPlan>(&written).unwrap(), full);

@@ -201,3 +201,32 @@ fn invisible_text_and_reasoning_are_an_empty_answer() {
         }
     }
 }
+
+#[test]
+fn the_output_limit_is_raised_after_an_answer_of_this_provider_that_it_has_cut() {
+    let (cut, whole) = (|| ends("Thought: I", &[], Finish::MaxTokens), || looks(Strategy::NativeThinking));
+    let fails = |code| Turn::Fails { code, timeout: false };
+    for (turns, expected) in [
+        (vec![], false),
+        (vec![whole()], false),
+        (vec![cut()], true),
+        (vec![cut(), whole()], false),
+        (vec![whole(), cut(), cut()], true),
+        (vec![ends("x", &[], Finish::ContextWindow)], false),
+        // Thoughts alone may reach the limit; after two such failures the next provider takes over.
+        (vec![fails("max_tokens")], true),
+        (vec![fails("max_tokens"), fails("max_tokens")], false),
+        (vec![cut(), fails("provider_error")], true),
+        (vec![whole(), fails("provider_error")], false),
+        // Another provider has limits of its own.
+        (vec![cut(), fails("credentials")], false),
+    ] {
+        let count = u32::try_from(turns.len()).unwrap();
+        let simulation = Simulation { fallbacks: 1, ..Simulation::new(Strategy::NativeThinking, 20, turns.clone()) };
+        let entries: Vec<Entry> = run(&simulation).entries().cloned().collect();
+        // The journal as it was before the next model call.
+        let states = (0..=entries.len()).map(|length| simulation.replay(entries[..length].to_vec()));
+        let state = states.take_while(|state| state.iteration() <= count).last().unwrap();
+        assert_eq!(state.was_cut_at_limit(), expected, "{turns:?}");
+    }
+}

@@ -143,6 +143,7 @@ mod tests {
             native_tools_mode: NativeToolsMode::Combine,
             thinking: Some(Thinking::Level(ThinkingLevel::Medium)),
             max_output_tokens: Some(8_192),
+            max_output_tokens_after_cut: Some(16_384),
             temperature: Some(0.7),
             project: "p".to_owned(),
             location: "global".to_owned(),

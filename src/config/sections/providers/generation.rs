@@ -31,6 +31,9 @@ pub struct Generation {
     /// The most tokens of an answer, 1 to 1M.
     #[serde(skip_serializing_if = "is_default")]
     pub max_output_tokens: Option<u32>,
+    /// The same for the request after an answer that was cut off at this limit; not less.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_output_tokens_after_cut: Option<u32>,
     /// From 0 to 2.
     #[serde(skip_serializing_if = "is_default")]
     pub temperature: Option<f64>,
@@ -53,17 +56,36 @@ impl Generation {
         let native_tools_mode = map.get("native_tools_mode").inspect(native);
         let thinking = map.get("thinking").inspect(asked);
         let max_output_tokens = map.get("max_output_tokens").inspect(asked);
+        let after_cut = map.get("max_output_tokens_after_cut").inspect(asked);
         let temperature = map.get("temperature").inspect(asked);
+        let native_tools = native_tools.map(|field| NativeTools::read(&field)).unwrap_or_default();
+        let native_tools_mode =
+            native_tools_mode.and_then(|field| field.choice(&NativeToolsMode::ALL, NativeToolsMode::as_str));
+        let thinking = thinking.and_then(|field| read_thinking(&field));
+        let usual = max_output_tokens.as_ref().map(|field| tokens(field, OUTPUT_TOKENS));
         Self {
-            native_tools: native_tools.map(|field| NativeTools::read(&field)).unwrap_or_default(),
-            native_tools_mode: native_tools_mode
-                .and_then(|field| field.choice(&NativeToolsMode::ALL, NativeToolsMode::as_str))
-                .unwrap_or_default(),
-            thinking: thinking.and_then(|field| read_thinking(&field)),
-            max_output_tokens: max_output_tokens.and_then(|field| tokens(&field, OUTPUT_TOKENS)),
+            native_tools,
+            native_tools_mode: native_tools_mode.unwrap_or_default(),
+            thinking,
+            max_output_tokens: usual.flatten(),
+            max_output_tokens_after_cut: after_cut.and_then(|field| tokens_after_cut(&field, usual)),
             temperature: temperature.and_then(|field| field.decimal(TEMPERATURES)),
         }
     }
+}
+
+/// The raised limit. Without the usual one it could be less than the limit that is sent. `usual` has no value if it has
+/// a fault.
+fn tokens_after_cut(field: &Field<'_>, usual: Option<Option<u32>>) -> Option<u32> {
+    let raised = tokens(field, OUTPUT_TOKENS)?;
+    match usual {
+        None => field.fault("it raises max_output_tokens, which is not set".to_owned()),
+        Some(Some(usual)) if raised < usual => {
+            field.fault(format!("{raised}; accepted: at least max_output_tokens, {usual}"));
+        }
+        Some(_) => return Some(raised),
+    }
+    None
 }
 
 /// Providers accept a level or a budget.

@@ -48,6 +48,9 @@ pub struct Ended {
 /// The code of an answer with a call in its text.
 pub const CALL_IN_TEXT: &str = "call_in_text";
 
+/// The code of an answer that was cut off at the output limit.
+pub const MAX_TOKENS: &str = "max_tokens";
+
 /// The verdict on an answer.
 pub fn verdict(ended: Ended, strategy: Strategy, purpose: Purpose) -> Verdict {
     let Ended { has_calls, before, .. } = ended;
@@ -80,7 +83,7 @@ impl Ended {
     pub fn code(self) -> &'static str {
         match self.finish {
             Finish::Stop | Finish::ToolCalls => CALL_IN_TEXT,
-            Finish::MaxTokens => "max_tokens",
+            Finish::MaxTokens => MAX_TOKENS,
             Finish::MalformedToolCall => "malformed_tool_call",
             Finish::ContextWindow => EXCEEDED,
             Finish::Safety | Finish::Recitation => "blocked",

@@ -1,9 +1,9 @@
 //! The answers that did not count, and the one that counts if no other comes.
 
 use super::State;
-use crate::investigation::execution::answers::verdict::{CALL_IN_TEXT, Ended, Verdict, verdict};
+use crate::investigation::execution::answers::verdict::{CALL_IN_TEXT, Ended, MAX_TOKENS, Verdict, verdict};
 use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{About, Answer, Entry, Finish, Mark, Role};
+use crate::investigation::execution::entry::{About, Answer, Entry, FailureSource, Finish, Mark, Role};
 use crate::investigation::react;
 use crate::investigation::text_calls;
 use crate::investigation::visible::is_blank;
@@ -97,6 +97,32 @@ impl State {
     /// Consecutive answers of this provider that did not count because of their end.
     pub fn cut_answers(&self) -> u32 {
         self.cut_answers
+    }
+
+    /// Whether the last answer of the current provider was cut off at its output limit, maybe before its first word.
+    /// Another failure in between changes nothing.
+    pub fn was_cut_at_limit(&self) -> bool {
+        let of_provider = self.entries.iter().rev().take_while(|entry| entry.switched_to().is_none());
+        let cut = |entry: &Entry| match entry {
+            Entry::Answer(answer) => Some(answer.finish == Finish::MaxTokens),
+            Entry::Failed { source: FailureSource::Model, code, .. } if code == MAX_TOKENS => Some(true),
+            Entry::Failed { .. }
+            | Entry::Prompt { .. }
+            | Entry::ToolResult(_)
+            | Entry::Observation(_)
+            | Entry::Feedback { .. }
+            | Entry::AlertUpdated(_)
+            | Entry::Started { .. }
+            | Entry::Lost { .. }
+            | Entry::SentBefore { .. }
+            | Entry::Switched { .. }
+            | Entry::Concluding { .. }
+            | Entry::Elided { .. }
+            | Entry::Summarised(_)
+            | Entry::Stopped { .. }
+            | Entry::Ended { .. } => None,
+        };
+        of_provider.filter_map(cut).next().unwrap_or(false)
     }
 
     /// The answer that ends the execution if no other one comes.

@@ -11,5 +11,6 @@ mod litellm;
 mod long_streams;
 mod native;
 mod operations;
+mod output_limit;
 mod peers;
 mod settings;
