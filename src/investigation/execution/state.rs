@@ -394,9 +394,4 @@ impl State {
             false => ToolBinding::Unbound,
         }
     }
-
-    /// Whether an answer has requested a call with this id.
-    pub fn knows_call(&self, id: &str) -> bool {
-        self.call_ids.contains(id)
-    }
 }

@@ -6,6 +6,11 @@ use crate::investigation::execution::repeats::identity;
 use crate::investigation::execution::unmasked::Arguments;
 
 impl State {
+    /// Whether an answer has requested a call with this id.
+    pub fn knows_call(&self, id: &str) -> bool {
+        self.call_ids.contains(id)
+    }
+
     /// Whether the model repeats its calls and still needs feedback about that.
     pub fn needs_repeat_feedback(&self) -> bool {
         self.repeats.need_feedback() && !self.has_feedback
