@@ -3,6 +3,7 @@
 mod calls;
 mod delivery;
 mod journal;
+mod odd;
 mod tests;
 mod timeline;
 
@@ -24,7 +25,7 @@ pub(super) struct Violation {
 }
 
 /// The guarantees in short, for the report.
-pub(super) const GUARANTEES: [(u8, &str); 8] = [
+pub(super) const GUARANTEES: [(u8, &str); 9] = [
     (1, "every acknowledged alert is over: investigated, joined or a dead letter"),
     (2, "one owner: nothing of a superseded epoch, nothing published that is not in the table"),
     (3, "a resume repeats one model call or the read-only calls in flight"),
@@ -33,6 +34,7 @@ pub(super) const GUARANTEES: [(u8, &str); 8] = [
     (6, "deadline, iterations and token totals survive"),
     (7, "one order without gap or repetition, in the table, on the stream, for watchers"),
     (8, "poison ends with its reason, and nothing else for it"),
+    (11, "what was cut off, guessed or thought is no call and no analysis"),
 ];
 
 /// All violations.
@@ -47,6 +49,7 @@ pub(super) fn check(facts: &Facts) -> Vec<Violation> {
     journal::bounds_survive(facts, &mut violations);
     timeline::one_order(facts, &mut violations);
     delivery::poison_ends(facts, &mut violations);
+    odd::nothing_is_guessed(facts, &mut violations);
     violations.sort_by_key(|violation| (violation.guarantee, violation.session));
     violations
 }

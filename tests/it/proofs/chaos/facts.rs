@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::faults::InjectedFault;
 use super::load::Ledger;
+use super::odd::{OddFacts, SERVER};
 use super::script::CHANGING;
 use super::system::System;
 
@@ -53,6 +54,10 @@ pub(super) struct Session {
     pub(super) dead_letter: Option<String>,
     #[diesel(sql_type = Integer)]
     pub(super) lease_epoch: i32,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) final_analysis: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) mark: Option<String>,
 }
 
 /// A row of `entries`.
@@ -147,12 +152,19 @@ pub(super) struct Facts {
     pub(super) deaths: Vec<DateTime<Utc>>,
     /// Failures of the processes themselves.
     pub(super) wrong: Vec<String>,
+    pub(super) odd: OddFacts,
 }
 
 impl Facts {
     /// The events of a session; empty for a session without events.
     pub(super) fn events_of(&self, session: SessionId) -> &[Event] {
         self.events.get(&session).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a model that misbehaves investigates the session.
+    pub(super) fn is_odd(&self, session: SessionId) -> bool {
+        let agents = self.events_of(session).iter().filter_map(|event| event.event.agent.as_deref());
+        agents.into_iter().any(|agent| agent.starts_with(SERVER))
     }
 
     /// The journals of a session.

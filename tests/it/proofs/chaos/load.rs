@@ -57,10 +57,14 @@ pub(super) enum Kind {
     Poison,
     /// The alert kills the worker that investigates it, always at the same point.
     Deadly,
+    /// The provider and the tool server misbehave.
+    Odd,
+    /// The same for a model that writes its calls as text.
+    OddReact,
 }
 
 /// The kinds of about one minute; the seed shuffles them.
-const DECK: [(Kind, usize); 12] = [
+const DECK: [(Kind, usize); 14] = [
     (Kind::Native, 16),
     (Kind::Change, 12),
     (Kind::React, 9),
@@ -73,6 +77,8 @@ const DECK: [(Kind, usize); 12] = [
     (Kind::Stuck, 1),
     (Kind::Poison, 1),
     (Kind::Deadly, 1),
+    (Kind::Odd, 12),
+    (Kind::OddReact, 6),
 ];
 
 /// An alert that the stream has acknowledged.
@@ -232,6 +238,8 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
         Kind::Change => vec![draft(mark::CHANGE, Vec::new())],
         Kind::React => vec![draft(mark::REACT, chain("react"))],
         Kind::Team => vec![draft(mark::TEAM, chain("team"))],
+        Kind::Odd => vec![draft(mark::ODD, chain("odd"))],
+        Kind::OddReact => vec![draft(mark::ODD, chain("odd-react"))],
         Kind::Cancel => vec![draft(mark::SLOW, Vec::new())],
         Kind::Long => vec![draft(mark::LONG, Vec::new())],
         Kind::Stuck => vec![draft(mark::STUCK, Vec::new())],

@@ -1,5 +1,5 @@
 //! A chaos run: workers, broker, database, LLM service and tool servers as processes, and faults of every kind while
-//! alerts of every kind arrive. At the end a checker compares each guarantee of `docs/guarantees.md` with the result.
+//! alerts of every kind arrive. Some are investigated by a model and with tools that misbehave in every way ([`odd`]). At the end a checker compares each guarantee of `docs/guarantees.md` with the result.
 //! `./dev chaos` runs it for people; the suite runs twenty seconds of it, with a short deadline of the investigations,
 //! and the proof ten minutes.
 //!
@@ -12,6 +12,7 @@ mod faults;
 mod history;
 mod load;
 mod observer;
+mod odd;
 mod plan;
 mod report;
 mod script;
@@ -71,7 +72,7 @@ async fn every_guarantee_holds_under_faults_of_every_kind() {
     print_progress(&format!(
         "chaos for {minutes} minutes; to repeat it: ./dev chaos --minutes {minutes} --seed {seed}"
     ));
-    let (system, gates) = System::start().await;
+    let (system, gates) = System::start(seed).await;
     let system = Arc::new(system);
     let observer = Arc::new(Observer::start(system.database.url()));
     let bed = TestBed { system: Arc::clone(&system), observer: Arc::clone(&observer), shared_ledger: Arc::default() };
@@ -171,6 +172,7 @@ async fn facts(system: &System, shared_ledger: &SharedLedger, read: Read) -> Fac
         faults,
         deaths,
         wrong,
+        odd: system.odd.facts(),
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) fn page(run: &Run, facts: &Facts, violations: &[Violation]) -> String
     faults(&mut page, &facts.faults);
     alerts(&mut page, facts, *settled);
     calls(&mut page, facts);
+    odd(&mut page, facts);
     page.push_str("\n  guarantees (README.md)\n");
     for (number, what) in GUARANTEES {
         let count = violations.iter().filter(|violation| violation.guarantee == number).count();
@@ -116,6 +117,22 @@ fn alerts(page: &mut String, facts: &Facts, settled: Duration) {
     )
     .unwrap();
     writeln!(page, "  takeovers  {}; {} deaths by poison", count(takeovers), facts.deaths.len()).unwrap();
+}
+
+/// What the world outside sent, and what became of it.
+fn odd(page: &mut String, facts: &Facts) {
+    let shapes: Vec<String> = facts.odd.shapes.iter().map(|(shape, count)| format!("{count} {shape}")).collect();
+    let odd: Vec<_> = facts.sessions.iter().filter(|(id, _)| facts.is_odd(**id)).map(|(_, session)| session).collect();
+    let completed = odd.iter().filter(|session| session.status == "completed");
+    let marked = completed.clone().filter(|session| session.mark.is_some()).count();
+    let (performed, again): (u32, u32) = facts.odd.performed.values().fold((0, 0), |(a, b), n| (a + n, b + n - 1));
+    let (sessions, completed) = (odd.len(), completed.count());
+    writeln!(page, "  odd        {sessions} sessions, {completed} completed, {marked} of them marked as incomplete")
+        .unwrap();
+    writeln!(page, "             {performed} tool calls performed, {again} repeated; answers:").unwrap();
+    for line in shapes.chunks(6) {
+        writeln!(page, "             {}", line.join(", ")).unwrap();
+    }
 }
 
 fn calls(page: &mut String, facts: &Facts) {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::odd::OddWorld;
 use super::system::{ATTEMPTS, LEASE, MAX_ITERATIONS, SLOTS, session_timeout};
 use crate::support::process::TARSY;
 
@@ -21,6 +22,7 @@ pub(super) mod mark {
     pub(in super::super) const STUCK: &str = "ChaosStuck";
     pub(in super::super) const LONG: &str = "ChaosLong";
     pub(in super::super) const DEADLY: &str = "ChaosDeadly";
+    pub(in super::super) const ODD: &str = "ChaosOdd";
 }
 
 const EVIDENCE: &str = "
@@ -119,7 +121,7 @@ fn indented(text: &str) -> String {
 }
 
 /// Writes transcripts, evidence and configuration; returns the path of the configuration.
-pub(super) fn write(directory: &Path) -> std::path::PathBuf {
+pub(super) fn write(directory: &Path, odd: &OddWorld) -> std::path::PathBuf {
     let (transcripts_in, evidence) = (directory.join("transcripts"), directory.join("evidence"));
     std::fs::create_dir(&transcripts_in).unwrap();
     std::fs::create_dir(&evidence).unwrap();
@@ -130,17 +132,22 @@ pub(super) fn write(directory: &Path) -> std::path::PathBuf {
     std::fs::write(evidence.join("evidence.yaml"), EVIDENCE).unwrap();
     std::fs::write(evidence.join("result.txt"), "all is as it was\n").unwrap();
     let path = directory.join("tarsy.yaml");
-    std::fs::write(&path, config(directory, &evidence)).unwrap();
+    std::fs::write(&path, config(directory, &evidence, odd)).unwrap();
     path
 }
 
-fn config(directory: &Path, evidence: &Path) -> String {
+fn config(directory: &Path, evidence: &Path, odd: &OddWorld) -> String {
     let seconds = |duration: Duration| duration.as_secs();
     format!(
-        "mcp_servers:
+        "llm_providers:
+  scripted: {{provider: scripted, model: recording}}
+  odd: {odd_provider}
+mcp_servers:
+  odd: {odd_server}
   chaos:
-    command: {TARSY}
-    args: [evidence-server, {evidence}]
+    # The first line of its output is no message.
+    command: sh
+    args: [-c, 'echo starting; exec \"$0\" \"$@\"', {TARSY}, evidence-server, {evidence}]
     env: {{TARSY_TOOL_CALLS_FILE: {calls}}}
     allow: [{CHANGING}]
 agents:
@@ -148,11 +155,17 @@ agents:
   scribe: {{iteration_strategy: react}}
   left: {{}}
   right: {{}}
+  odd: {{mcp_servers: [odd], llm_provider: odd}}
+  odd-scribe: {{mcp_servers: [odd], llm_provider: odd, iteration_strategy: react}}
 agent_chains:
   native: {{default: true, stages: [{{name: look, agents: [{{name: native}}]}}]}}
   react: {{stages: [{{name: look, agents: [{{name: scribe}}]}}]}}
   team: {{stages: [{{name: look, agents: [{{name: left}}, {{name: right}}]}}]}}
+  odd: {{stages: [{{name: look, agents: [{{name: odd}}]}}]}}
+  odd-react: {{stages: [{{name: look, agents: [{{name: odd-scribe}}]}}]}}
 defaults:
+  llm_provider: scripted
+  mcp_servers: [chaos]
   max_iterations: {MAX_ITERATIONS}
   iteration_timeout: 10m
 worker:
@@ -165,6 +178,8 @@ worker:
 dedupe:
   cooldown: 0s
 ",
+        odd_provider = odd.provider_section(),
+        odd_server = odd.server_section(),
         evidence = evidence.display(),
         calls = directory.join("tool_calls").display(),
         lease = seconds(LEASE),

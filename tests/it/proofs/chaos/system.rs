@@ -8,6 +8,7 @@ use chrono::Utc;
 use rustix::process::Signal;
 use tokio::sync::Mutex;
 
+use super::odd::OddWorld;
 use super::script::{self, DEADLY_GATE};
 use super::worker::{Ledger, Spec, Worker};
 use crate::support::gates::Gatekeeper;
@@ -42,6 +43,7 @@ pub(super) struct System {
     pub(super) llm: Mutex<Tarsy>,
     /// The watchers' link to the broker.
     pub(super) watch_link: Link,
+    pub(super) odd: OddWorld,
     llm_port: u16,
     gates: PathBuf,
     config: PathBuf,
@@ -50,9 +52,10 @@ pub(super) struct System {
 
 impl System {
     /// Starts everything and returns when the workers are ready, with the gates of its deadly alerts.
-    pub(super) async fn start() -> (Self, Gatekeeper) {
+    pub(super) async fn start(seed: u64) -> (Self, Gatekeeper) {
         let directory = tempfile::Builder::new().prefix("tarsy-chaos-").tempdir().unwrap();
-        let config = script::write(directory.path());
+        let odd = OddWorld::start(seed).await;
+        let config = script::write(directory.path(), &odd);
         let (nats_port, llm_port) = (free_port(), free_port());
         let nats = NatsServer::start_on(nats_port, "").await;
         let postgres = PostgresServer::start().await;
@@ -63,6 +66,7 @@ impl System {
             ledger: Arc::default(),
             nats_url: nats.url(),
             watch_link: Link::to(nats_port).await,
+            odd,
             llm: Mutex::new(llm_service(directory.path(), llm_port, gates.socket()).await),
             database,
             postgres: Mutex::new(postgres),
@@ -194,7 +198,17 @@ async fn llm_service(directory: &std::path::Path, port: u16, gates: &std::path::
     let (calls, transcripts) = (directory.join("model_calls"), directory.join("transcripts"));
     let (calls, transcripts) = (calls.to_str().unwrap(), transcripts.to_str().unwrap());
     let listen = format!("127.0.0.1:{port}");
-    let args = ["llm-service", "--listen", &listen, "--calls-file", calls, "--transcripts", transcripts];
+    let args = [
+        "llm-service",
+        "--listen",
+        &listen,
+        "--calls-file",
+        calls,
+        "--transcripts",
+        transcripts,
+        "--allow-base-url",
+        "http://127.0.0.1:*",
+    ];
     for _ in 0..TRIES {
         let mut service = Tarsy::spawn("llm-service", &args, &[("TARSY_GATES", gates.to_str().unwrap())]);
         if service.ready_or_ended().await.is_some() {

@@ -145,7 +145,8 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> Option<()> {
     stream.shutdown().await.ok()
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Received> {
+/// Reads one request.
+pub(crate) async fn read(stream: &mut TcpStream) -> Option<Received> {
     let mut bytes = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -10,7 +10,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::{Fault, Form, Held, Oddity, Seen, Shared};
+use super::{Fault, Form, Held, Oddity, Performed, Seen, Shared};
 
 const SESSION: &str = "mcp-session-id";
 /// More than a client reads.
@@ -52,12 +52,14 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> i
     }
     match name.as_str() {
         "initialize" => Ok(initialized(&shared, &message)),
-        "tools/list" => Ok(result(&shared, &message, json!({"tools": tools()}))),
+        "tools/list" => Ok(result(&shared, &message, json!({"tools": listed(&shared)}))),
         "tools/call" => call(&shared, &message).await,
         "ping" => Ok(result(&shared, &message, json!({}))),
         _ => Ok(empty(match shared.state.lock().unwrap().oddity {
             Some(Oddity::Notification(status)) => StatusCode::from_u16(status).unwrap(),
-            Some(Oddity::Type(_) | Oddity::ByteOrderMark | Oddity::Events(_)) | None => StatusCode::ACCEPTED,
+            Some(Oddity::Type(_) | Oddity::ByteOrderMark | Oddity::Events(_) | Oddity::Member(_)) | None => {
+                StatusCode::ACCEPTED
+            }
         })),
     }
 }
@@ -76,6 +78,15 @@ fn initialized(shared: &Shared, message: &Value) -> Answer {
         answer.headers_mut().insert(SESSION, id.parse().unwrap());
     }
     answer
+}
+
+/// The list of tools, perhaps with a member that is none.
+fn listed(shared: &Shared) -> Value {
+    let mut tools = tools();
+    if let (Some(Oddity::Member(member)), Some(tools)) = (shared.state.lock().unwrap().oddity, tools.as_array_mut()) {
+        tools.insert(0, serde_json::from_str(member).unwrap());
+    }
+    tools
 }
 
 fn tools() -> Value {
@@ -103,7 +114,8 @@ async fn call(shared: &Shared, message: &Value) -> io::Result<Answer> {
         }
         Some(Fault::Garbage | Fault::Close) | None => {}
     }
-    shared.state.lock().unwrap().performed.push(tool.clone());
+    let performed = Performed { tool: tool.clone(), arguments: message["params"]["arguments"].clone() };
+    shared.state.lock().unwrap().performed.push(performed);
     match fault {
         Some(Fault::Garbage) => return Ok(body("application/json", "oops".to_owned())),
         Some(Fault::Close) => return Err(io::Error::other("the test closes the connection")),
@@ -158,7 +170,9 @@ fn result(shared: &Shared, message: &Value, result: Value) -> Answer {
         (Form::Json, Some(Oddity::Type(""))) => Response::new(Full::from(text)),
         (Form::Json, Some(Oddity::Type(media_type))) => body(media_type, text),
         (Form::Json, Some(Oddity::ByteOrderMark)) => body("application/json", format!("\u{feff}{text}")),
-        (Form::Json, Some(Oddity::Events(_) | Oddity::Notification(_)) | None) => body("application/json", text),
+        (Form::Json, Some(Oddity::Events(_) | Oddity::Notification(_) | Oddity::Member(_)) | None) => {
+            body("application/json", text)
+        }
         (Form::Events, oddity) => {
             let first = if let Some(Oddity::Events(events)) = oddity { events } else { ": hello\n\n" };
             body("text/event-stream; charset=utf-8", format!("{first}event: message\ndata: {text}\n\n"))

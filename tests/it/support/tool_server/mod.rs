@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method};
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -51,6 +52,8 @@ pub(crate) enum Oddity {
     Events(&'static str),
     /// Its answer to a notification.
     Notification(u16),
+    /// A member of its list of tools that is none, as JSON.
+    Member(&'static str),
 }
 
 /// One request that arrived.
@@ -74,8 +77,14 @@ struct State {
     /// Where a request for `/old` is sent.
     redirect: String,
     seen: Vec<Seen>,
-    /// The names of the tools that were performed.
-    performed: Vec<String>,
+    performed: Vec<Performed>,
+}
+
+/// A call that was performed.
+#[derive(Clone, Debug)]
+pub(crate) struct Performed {
+    pub(crate) tool: String,
+    pub(crate) arguments: Value,
 }
 
 /// A call that waits for the test.
@@ -167,6 +176,15 @@ impl ToolServer {
         self.url().replace("/mcp", "/old")
     }
 
+    pub(crate) fn answer_as(&self, form: Form) {
+        self.with(|state| state.form = form);
+    }
+
+    /// Whether a fault waits for its call.
+    pub(crate) fn is_about_to_fail(&self) -> bool {
+        self.with(|state| !state.faults.is_empty())
+    }
+
     pub(crate) fn be_odd(&self, oddity: Oddity) {
         self.with(|state| state.oddity = Some(oddity));
     }
@@ -186,6 +204,11 @@ impl ToolServer {
 
     /// The names of the tools that were performed.
     pub(crate) fn performed(&self) -> Vec<String> {
+        self.calls().into_iter().map(|call| call.tool).collect()
+    }
+
+    /// The calls that were performed.
+    pub(crate) fn calls(&self) -> Vec<Performed> {
         self.with(|state| state.performed.clone())
     }
 

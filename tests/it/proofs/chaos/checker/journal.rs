@@ -12,6 +12,8 @@ use crate::proofs::chaos::load::Kind;
 
 /// Tolerance between the database's clock and the statement's.
 const CLOCKS: chrono::Duration = chrono::Duration::seconds(2);
+/// Answers that a model is asked for again, beyond its iterations.
+const ASKED_AGAIN: i32 = 4;
 const TOTALS: [&str; 4] = ["input_tokens", "cached_tokens", "output_tokens", "thinking_tokens"];
 
 pub(super) fn one_owner_writes(facts: &Facts, violations: &mut Vec<Violation>) {
@@ -56,6 +58,10 @@ pub(super) fn one_owner_writes(facts: &Facts, violations: &mut Vec<Violation>) {
 pub(super) fn provider_data_comes_back(facts: &Facts, violations: &mut Vec<Violation>) {
     for (id, session) in facts.entries.iter().filter_map(|(id, entries)| Some((id, entries.first()?.session_id))) {
         let session = tarsy::investigation::ids::SessionId(session);
+        if facts.is_odd(session) {
+            // Its provider keeps no state that could be computed again.
+            continue;
+        }
         let entries = &facts.entries[id];
         // An answer without a recording has no state.
         let without = facts.ledger.sent.get(&session).is_some_and(|sent| sent.kind == Kind::Question);
@@ -94,7 +100,8 @@ pub(super) fn bounds_survive(facts: &Facts, violations: &mut Vec<Violation>) {
             add(violations, 6, *id, format!("it ended {} s behind its deadline", late.num_seconds()));
         }
         // The conclusion is one more iteration.
-        let most = i32::try_from(limits.iterations).unwrap_or(i32::MAX) + 1;
+        let asked_again = if facts.is_odd(*id) { ASKED_AGAIN } else { 0 };
+        let most = i32::try_from(limits.iterations).unwrap_or(i32::MAX) + 1 + asked_again;
         for (execution, entries) in facts.journals_of(*id) {
             let reached = entries.iter().map(|entry| entry.iteration).max().unwrap_or_default();
             if reached > most {

@@ -13,6 +13,7 @@ use super::journal::sent_state;
 use crate::proofs::chaos::facts::{Alert, Entry, Event, Facts, Limits, Session, Shown, ToolSent, Watched};
 use crate::proofs::chaos::faults::InjectedFault;
 use crate::proofs::chaos::load::{Kind, Ledger, Sent};
+use crate::proofs::chaos::odd::{GUESSED, OddCall, OddFacts, RESTART, WHOLE};
 use crate::proofs::chaos::plan::Fault;
 
 const ALERT: SessionId = SessionId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001));
@@ -123,6 +124,8 @@ fn whole() -> Facts {
         stop_reason: Some("final_answer".to_owned()),
         dead_letter: None,
         lease_epoch: 2,
+        final_analysis: None,
+        mark: None,
     };
     let end = Event { epoch: 0, event: event(POISON, 1, EventType::SessionFailed, Value::Null) };
     let events: BTreeMap<SessionId, Vec<Event>> = [(ALERT, timeline()), (POISON, vec![end])].into();
@@ -164,6 +167,7 @@ fn whole() -> Facts {
         faults: Vec::new(),
         deaths: Vec::new(),
         wrong: Vec::new(),
+        odd: OddFacts::default(),
     }
 }
 
@@ -301,6 +305,34 @@ fn poison_that_does_not_end_and_a_wrongly_given_up_alert_are_found() {
     assert_eq!(broken(|f| session(f).stop_reason = Some("attempts_exhausted".to_owned())), BTreeSet::from([8]));
     let deadly = |f: &mut Facts| f.ledger.sent.get_mut(&ALERT).unwrap().kind = Kind::Deadly;
     assert_eq!(broken(deadly), BTreeSet::from([8]), "a deadly alert was investigated to its end");
+}
+
+#[test]
+fn a_call_that_no_model_wrote_and_a_half_analysis_are_found() {
+    let call = OddCall { tool: RESTART.to_owned(), by: "a".to_owned(), step: 1 };
+    let performed = |written: Option<OddCall>, count: u32| {
+        broken(|f| {
+            f.odd.written.extend(written);
+            f.odd.performed.insert(call.clone(), count);
+        })
+    };
+    assert_eq!(performed(None, 1), BTreeSet::from([11]));
+    assert_eq!(performed(Some(call.clone()), 1), BTreeSet::new());
+    assert_eq!(performed(Some(call.clone()), 2), BTreeSet::from([4]));
+    let ends_with = |analysis: &str, mark: Option<&str>| {
+        broken(|f| {
+            for event in events(f).iter_mut().filter(|event| event.event.execution_id.is_some()) {
+                event.event.agent = Some("odd".to_owned());
+            }
+            f.shown.clear();
+            f.on_stream.clear();
+            (session(f).final_analysis, session(f).mark) = (Some(analysis.to_owned()), mark.map(str::to_owned));
+        })
+        .contains(&11)
+    };
+    let guessed = format!("{WHOLE} {GUESSED}");
+    assert_eq!([WHOLE, &guessed, "Cause: half"].map(|analysis| ends_with(analysis, None)), [false, true, true]);
+    assert!(!ends_with("Cause: half", Some("incomplete")), "a mark says so");
 }
 
 #[test]
