@@ -101,12 +101,18 @@ fn texts(briefing: &Briefing<'_>) -> Texts {
 /// The prompts of one agent for one alert.
 pub fn prompts(briefing: &Briefing<'_>, alert: &Alert) -> Prompts {
     let texts = texts(briefing);
-    let form = render(ANSWER_FORM, &[("sources", texts.sources.trim())]);
     Prompts {
-        system: system_of(texts.system, &form, briefing),
+        system: system(briefing),
         user: user(&texts, alert, briefing),
         conclusion: texts.conclusion.trim().to_owned(),
     }
+}
+
+/// The system message of one agent.
+pub fn system(briefing: &Briefing<'_>) -> String {
+    let texts = texts(briefing);
+    let form = render(ANSWER_FORM, &[("sources", texts.sources.trim())]);
+    system_of(texts.system, &form, briefing)
 }
 
 /// The message about a change of the alert during the investigation.

@@ -150,8 +150,7 @@ impl Servers {
         // The plan has the server's own name of the tool.
         let tool = request.spec.map_or(tool, ToolSpec::tool);
         let server = &self.server(name).map_err(Unsent::Unavailable)?.server;
-        let arguments = arguments_of(&call.arguments)
-            .map_err(|error| Unsent::Refused(format!("the arguments are not a JSON object: {error}")))?;
+        let arguments = arguments_of(&call.arguments).map_err(|error| Unsent::Refused(not_an_object(&error)))?;
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         if let Some(context) = trace::outgoing() {
             params.set_traceparent(&context.to_string());
@@ -175,6 +174,37 @@ impl Servers {
         let result = CallToolResult::error(vec![ContentBlock::text(text)]);
         result::reply(&result, &self.context.mask)
     }
+}
+
+/// How the arguments of a call fit the schema of its tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgumentFit {
+    /// They go to the server as the model wrote them.
+    AsWritten,
+    /// They have one sensible reading, which goes to the server.
+    Fitted,
+    /// The call is not sent; the model gets this reason.
+    Unfit(String),
+}
+
+/// Reads the arguments of a call of `spec` as every call does, without a server.
+pub async fn fit_arguments(spec: &ToolSpec, text: &str) -> ArgumentFit {
+    let mut arguments = match arguments_of(text) {
+        Ok(arguments) => arguments,
+        Err(error) => return ArgumentFit::Unfit(not_an_object(&error)),
+    };
+    let checks = Arc::new(ArgumentChecks::default());
+    match checks.compare(&spec.parameters_schema, &mut arguments).await {
+        Comparison::Unfit(faults) => ArgumentFit::Unfit(faults),
+        Comparison::Fit | Comparison::Unchecked => {
+            let written = serde_json::from_str::<JsonObject>(text).ok();
+            if written.as_ref() == Some(&arguments) { ArgumentFit::AsWritten } else { ArgumentFit::Fitted }
+        }
+    }
+}
+
+fn not_an_object(error: &serde_json::Error) -> String {
+    format!("the arguments are not a JSON object: {error}")
 }
 
 /// The arguments of a call. Some models write the object as JSON in a text, or `null` for none.

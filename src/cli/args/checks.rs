@@ -65,12 +65,12 @@ pub struct HealthArgs {
 pub struct ModelsArgs {
     /// Only this provider [default: every provider]
     pub name: Option<String>,
-    /// Ask each model for one word, which the provider may bill
+    /// Ask each model for one call of a tool, or two, and say which strategy fits; the provider may bill the tokens
     #[arg(long)]
     pub probe: bool,
-    /// How long a model may take for its answer to --probe
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30s")]
-    pub timeout: Duration,
+    /// How long a model may take for an answer to --probe [default: as long as the times of its provider allow]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
     /// For programs: one JSON object a model
     #[arg(long)]
     pub json: bool,
@@ -78,7 +78,10 @@ pub struct ModelsArgs {
 
 const MODELS_KEYS: &str = "\
 Keys are in the environment of the LLM service (tarsy llm-service), so that service is asked whether they are set. No
-key, and nothing about its value, is sent or printed.";
+key, and nothing about its value, is sent or printed.
+
+--probe sends each model a small request with one tool, which is not run. If no structured call comes, a second request asks
+for a call as text (react). Both cost tokens: 4,096 of output at most each. The exit code is 1 if no strategy fits a provider.";
 
 /// Arguments of `completions`.
 #[derive(Args, Clone, Copy, Debug)]

@@ -25,7 +25,7 @@ pub(super) async fn run(global: &GlobalArgs, args: ModelsArgs) -> anyhow::Result
         ensure!(names.contains(&wanted.as_str()), "there is no provider {wanted:?}; defined: {}", names.join(", "));
         names.retain(|name| name == wanted);
     }
-    let ask = if args.probe { Ask::OneWord(args.timeout) } else { Ask::Nothing };
+    let ask = if args.probe { Ask::ToolCall(args.timeout) } else { Ask::Nothing };
     let reports = report(&config, &names, &addresses(global).llm()?, ask).await;
     let lines =
         if args.json { json_lines(&reports)? } else { models::list(&reports, &TerminalEnv::of_process().style()) };

@@ -17,9 +17,9 @@ pub(super) fn of_agent(name: &str, llm: &LlmProvider, settings: &Settings, tools
     provider_plan(name, llm, backend, native_tools)
 }
 
-/// The backend of a strategy. For Gemini the strategy selects it: only those with `native-thinking` in their name have
-/// Google's own tools.
-fn backend(llm: &LlmProvider, strategy: Strategy) -> Backend {
+/// The backend of a strategy. For Gemini the strategy selects it: those with `native-thinking` in their name, and a
+/// single call, have Google's own tools.
+pub fn backend(llm: &LlmProvider, strategy: Strategy) -> Backend {
     let is_google = llm.backend.is_none() && llm.provider == "google";
     match strategy {
         Strategy::React | Strategy::Synthesis if is_google => Backend::Genai,

@@ -38,6 +38,8 @@ pub struct Split {
     pub reasoning: String,
     /// The tags have no certain reading: the text may be a part of the reasoning, or the other way round.
     pub is_unsure: bool,
+    /// The first tag of reasoning, as it was written.
+    pub tag: Option<String>,
 }
 
 /// Splits the text of one answer while it arrives.
@@ -98,6 +100,7 @@ impl Splitter {
             let is_code = !self.is_reasoning && self.code.is_code();
             match if is_code { Match::None } else { tags::at(rest) } {
                 Match::Tag(tag, length) => {
+                    self.note(tag, rest.get(..length).unwrap_or_default());
                     self.tag(tag);
                     at += length;
                 }
@@ -127,6 +130,14 @@ impl Splitter {
         match pieces.last_mut() {
             Some(last) if last.kind == kind => last.text.push_str(text),
             Some(_) | None => pieces.push(Piece { kind, text: text.to_owned() }),
+        }
+    }
+
+    /// Keeps the first tag of reasoning for people.
+    fn note(&mut self, tag: Tag, written: &str) {
+        let is_of_reasoning = matches!(tag, Tag::Open | Tag::Close) && !self.has_ended;
+        if is_of_reasoning && self.split.tag.is_none() {
+            self.split.tag = Some(written.trim().to_owned());
         }
     }
 
@@ -182,6 +193,7 @@ impl Splitter {
         let found = self.split.text.strip_prefix("analysis").and_then(|rest| rest.rsplit_once("assistantfinal"));
         if let Some((reasoning, text)) = found {
             (self.split.reasoning, self.split.text) = (reasoning.to_owned(), text.to_owned());
+            self.split.tag = Some("analysis…assistantfinal".to_owned());
             self.has_tags = true;
         }
     }

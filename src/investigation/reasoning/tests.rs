@@ -38,6 +38,7 @@ fn reasoning_in_every_style_is_no_part_of_the_text() {
     for (open, close) in STYLES {
         let whole = format!("{open}It may be OOM.\nFinal Answer: OOM\n{close}\n\nCause: the disk [7].");
         assert_eq!(parts(&whole), both("Cause: the disk [7].", "It may be OOM.\nFinal Answer: OOM"), "{open}");
+        assert_eq!(split(&whole).tag.as_deref(), Some(open.trim()));
         let without_open = whole.strip_prefix(open).unwrap();
         if !close.contains("<|end|>") && !close.starts_with("<|channel|>") {
             assert_eq!(parts(without_open), parts(&whole), "without {open}");
@@ -78,9 +79,10 @@ fn a_token_of_a_template_ends_the_text() {
     }
     assert_eq!(split("Cause: x<|im_end|>\n<|im_start|>user\nand y?<|im_end|>").text, "Cause: x");
     assert_eq!(split("<|im_start|>assistant\nCause: x").text, "Cause: x");
+    let tag = Some("analysis…assistantfinal".to_owned());
     assert_eq!(
         split("analysisIt may be OOM.assistantfinalCause: x"),
-        Split { text: "Cause: x".to_owned(), reasoning: "It may be OOM.".to_owned(), is_unsure: false }
+        Split { text: "Cause: x".to_owned(), reasoning: "It may be OOM.".to_owned(), is_unsure: false, tag }
     );
     let call = "<|channel|>commentary to=functions.k8s__t <|constrain|>json<|message|>{}<|call|>";
     assert_eq!(split(call).text, call, "a call is no reasoning");

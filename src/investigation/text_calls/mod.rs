@@ -25,6 +25,21 @@ pub fn first<'t>(text: &'t str, tools: &[ToolSpec], is_quoted: impl Fn(&str) -> 
     calls.filter(own).min().and_then(|at| text.get(at..))
 }
 
+/// The markup of a call that [`first`] has found, for people: `<tool_call>`, a fence with its language, or JSON.
+pub fn markup_of(call: &str) -> &str {
+    if let Some(opener) = markup::OPENERS.iter().find(|opener| begins(call, opener.word)) {
+        return call.get(..opener.word.len()).unwrap_or_default();
+    }
+    if fence(call.lines().next().unwrap_or_default()).is_some() {
+        return call.lines().next().unwrap_or_default().trim();
+    }
+    "JSON"
+}
+
+fn begins(text: &str, word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+}
+
 /// Whether a text from outside has the beginning of this call, as [`first`] gives it.
 pub fn has_snippet(outside: &str, snippet: &str) -> bool {
     !snippet.is_empty() && bare(outside).contains(snippet)

@@ -1,5 +1,7 @@
 //! Assembles an answer from the chunks of its stream.
 
+use std::time::Duration;
+
 use super::failure::reported;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
@@ -24,11 +26,25 @@ pub fn assemble(chunks: impl IntoIterator<Item = GenerateResponse>) -> Result<An
     Ok(assembly.finish(&|_, _| {}))
 }
 
+/// An answer, and how it came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    pub answer: Answer,
+    /// From the request to the first chunk.
+    pub first_chunk: Option<Duration>,
+    /// The first tag around reasoning that the server has left in the text.
+    pub reasoning_tag: Option<String>,
+    /// The tags have no certain reading.
+    pub is_unsure: bool,
+}
+
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     /// A first chunk of the answer has arrived. A notice about a retry is none: the provider has not answered.
     pub(super) has_begun: bool,
+    /// From the request to the first chunk of the answer.
+    pub(super) first_chunk: Option<Duration>,
     size: Size,
     /// The text, without the reasoning that a server has left in it.
     text: Splitter,
@@ -73,8 +89,13 @@ impl Assembly {
     /// The whole answer. The reason to stop is inferred if the service did not send one.
     ///
     /// Where the tags of reasoning have no certain reading, the answer does not count as one that ended by itself.
-    pub(super) fn finish(mut self, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) -> Answer {
-        let (rest, Split { text, reasoning, is_unsure }) = self.text.finish();
+    pub(super) fn finish(self, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) -> Answer {
+        self.observed(deltas).answer
+    }
+
+    /// The whole answer, and what of it no journal has.
+    pub(super) fn observed(mut self, deltas: &(impl Fn(DeltaKind, &str) + Send + Sync)) -> Observed {
+        let (rest, Split { text, reasoning, is_unsure, tag }) = self.text.finish();
         show(rest, deltas);
         self.answer.text = text;
         if !reasoning.is_empty() {
@@ -89,7 +110,7 @@ impl Assembly {
         if self.answer.finish == Finish::Stop && !self.answer.calls.is_empty() {
             self.answer.finish = Finish::ToolCalls;
         }
-        self.answer
+        Observed { answer: self.answer, first_chunk: self.first_chunk, reasoning_tag: tag, is_unsure }
     }
 }
 

@@ -23,7 +23,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
 use self::answer::Assembly;
-pub use self::answer::assemble;
+pub use self::answer::{Observed, assemble};
 pub use self::check::ServiceFault;
 use self::check::{SentToken, of_health};
 use self::connector::SecureConnector;
@@ -172,9 +172,10 @@ impl Client {
                         retry::report(notice, &request_id, &provider);
                     }
                     if !assembly.has_begun && answer::is_of_answer(&chunk) {
-                        let waited = asked_at.elapsed().as_secs_f64();
+                        let waited = asked_at.elapsed();
+                        assembly.first_chunk = Some(waited);
                         metrics::histogram!("tarsy_model_first_chunk_seconds", "provider" => provider.clone())
-                            .record(waited);
+                            .record(waited.as_secs_f64());
                     }
                     if assembly.push(chunk, deltas)? {
                         return Ok(());
@@ -186,29 +187,45 @@ impl Client {
             }
         }
     }
-}
 
-impl Model for Client {
-    /// A call without a first chunk at its timeout has failed only if the health check of the service succeeds;
-    /// otherwise the service is unavailable.
-    async fn generate(
+    /// One answer, and how it came: for people who check a provider.
+    ///
+    /// # Errors
+    /// Those of [`Model::generate`].
+    pub async fn observe(&self, request: ModelRequest) -> Result<Observed, ModelError> {
+        Ok(self.assembled(request, &|_, _| {}).await?.observed(&|_, _| {}))
+    }
+
+    /// The whole answer. A call without a first chunk at its timeout has failed only if the health check of the
+    /// service succeeds; otherwise the service is unavailable.
+    async fn assembled(
         &self,
         request: ModelRequest,
-        deltas: impl Fn(DeltaKind, &str) + Send + Sync,
-    ) -> Result<Answer, ModelError> {
+        deltas: &(impl Fn(DeltaKind, &str) + Send + Sync),
+    ) -> Result<Assembly, ModelError> {
         let limit = request.timeout;
         let mut assembly = Assembly::default();
-        let outcome = match timeout(limit, self.read(request, &mut assembly, &deltas)).await {
+        let outcome = match timeout(limit, self.read(request, &mut assembly, deltas)).await {
             Ok(outcome) => outcome,
             Err(_elapsed) => Err(failure::timed_out(limit)),
         };
         match outcome {
-            Ok(()) => Ok(assembly.finish(&deltas)),
+            Ok(()) => Ok(assembly),
             Err(ModelError::Failed { timeout: true, .. }) if !assembly.has_begun && !self.serving().await => {
                 Err(ModelError::Unavailable(format!("no answer within {limit:?} and not serving")))
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Model for Client {
+    async fn generate(
+        &self,
+        request: ModelRequest,
+        deltas: impl Fn(DeltaKind, &str) + Send + Sync,
+    ) -> Result<Answer, ModelError> {
+        Ok(self.assembled(request, &deltas).await?.finish(&deltas))
     }
 
     async fn serving(&self) -> bool {

@@ -64,6 +64,8 @@ pub(super) fn of_code(code: &str, name: &str, key: &str, retry_after: Option<Dur
         "model_not_found" => Some(format!("set model of llm_providers.{name} to one that the account may use")),
         "unavailable" => Some("check base_url, and the network and proxy of the LLM service".to_owned()),
         "deadline_exceeded" => Some("try a longer --timeout: a local model may have to be loaded first".to_owned()),
+        "max_tokens" => Some(format!("a larger max_output_tokens or a smaller thinking of llm_providers.{name}")),
+        "no_strategy" => Some(format!("set model of llm_providers.{name} to one that calls tools")),
         "invalid_backend" => Some("run an LLM service of this version".to_owned()),
         _ => None,
     }

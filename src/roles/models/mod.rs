@@ -6,20 +6,27 @@
 mod usage;
 mod advice;
 mod probe;
+mod strategy;
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use futures_util::future::join_all;
+use futures_util::stream;
 use serde::Serialize;
 
-use crate::config::{Config, LlmProvider, Price};
-use crate::engine::plan::provider_plan::provider_plan;
-use crate::investigation::plan::{NativeTool, Thinking};
+use crate::config::{Backend, Config, Connection, LlmProvider, Price};
+use crate::engine::plan::provider_plan::{backend, provider_plan};
+use crate::investigation::plan::{NativeTool, Strategy, Thinking};
 use crate::llm::client::{CheckError, Client};
 use crate::llm::proto::ProviderCheck;
 
 pub use self::probe::Answer;
+pub use self::strategy::{Outcome, Reading, StrategyReport};
 pub use self::usage::uses;
+
+/// Models that are asked for a tool call at the same time.
+const MAX_ASKED: usize = 4;
 
 /// A configured provider and what is known about it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,6 +55,8 @@ pub struct ModelReport {
     pub problem: Option<Problem>,
     /// The answer of a probe.
     pub answer: Option<Answer>,
+    /// What the probe of a tool call has shown.
+    pub probe: Option<StrategyReport>,
 }
 
 /// Whether a provider can be called.
@@ -94,6 +103,8 @@ pub enum Ask {
     Nothing,
     /// Each model that can be called is asked for a word, and answers within this time.
     OneWord(Duration),
+    /// Each model is asked for one call of a tool, within this time or that of its provider.
+    ToolCall(Option<Duration>),
 }
 
 /// Reports the providers of these names.
@@ -109,12 +120,46 @@ pub async fn report(config: &Config, names: &[&str], client: &Client, ask: Ask) 
             Err(error) => unchecked(report, error),
         });
     }
-    let Ask::OneWord(timeout) = ask else { return reports };
-    let probes = reports.into_iter().zip(plans).map(async |(report, plan)| match report.state {
+    match ask {
+        Ask::Nothing => reports,
+        Ask::OneWord(timeout) => {
+            let probes = reports.into_iter().zip(plans).map(async |(report, plan)| match report.state {
+                State::Unusable => report,
+                State::Ready | State::Unknown => probe::probe(report, plan, client, timeout).await,
+            });
+            join_all(probes).await
+        }
+        Ask::ToolCall(timeout) => {
+            let probes = reports
+                .into_iter()
+                .enumerate()
+                .map(async |(number, report)| (number, of_tool_call(config, report, client, timeout).await));
+            let mut probed: Vec<_> = stream::iter(probes).buffer_unordered(MAX_ASKED).collect().await;
+            probed.sort_unstable_by_key(|(number, _)| *number);
+            probed.into_iter().map(|(_, report)| report).collect()
+        }
+    }
+}
+
+async fn of_tool_call(config: &Config, report: ModelReport, client: &Client, timeout: Option<Duration>) -> ModelReport {
+    let Some(llm) = config.llm_providers.get(&report.name) else { return report };
+    match report.state {
         State::Unusable => report,
-        State::Ready | State::Unknown => probe::probe(report, plan, client, timeout).await,
-    });
-    join_all(probes).await
+        State::Ready | State::Unknown if llm.backend() == Backend::Scripted => strategy::of_recording(report),
+        State::Ready | State::Unknown => {
+            let plan = |strategy| provider_plan(&report.name, llm, backend(llm, strategy), Vec::new());
+            let (native, react) = (plan(Strategy::NativeThinking), plan(Strategy::React));
+            let timeout = timeout.unwrap_or_else(|| own_timeout(&llm.connection));
+            Box::pin(strategy::probe(report, strategy::Plans { native, react, timeout }, client)).await
+        }
+    }
+}
+
+/// How long an answer may take at most, by the times of its provider.
+fn own_timeout(connection: &Connection) -> Duration {
+    let first = connection.first_chunk_timeout.unwrap_or(Connection::FIRST_CHUNK_TIMEOUT);
+    let stall = connection.stall_timeout.unwrap_or(Connection::STALL_TIMEOUT);
+    connection.answer_timeout.unwrap_or(first + stall)
 }
 
 /// What the configuration says about a provider.
@@ -137,6 +182,7 @@ fn configured(config: &Config, name: &str, llm: &LlmProvider) -> ModelReport {
         credentials: String::new(),
         problem: None,
         answer: None,
+        probe: None,
     }
 }
 

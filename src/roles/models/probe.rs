@@ -1,29 +1,28 @@
 //! Asks a model for one word, the way of every model call.
 
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::{ModelReport, Problem, State, advice};
-use crate::engine::ports::{Message, Model as _, ModelError, ModelRequest, ProviderFailure};
+use crate::engine::ports::{Message, ModelError, ModelRequest, ProviderFailure};
 use crate::investigation::execution::entry::{Answer as ModelAnswer, Finish, Role, Usage};
 use crate::investigation::ids::{ExecutionId, SessionId};
-use crate::investigation::plan::{ProviderPlan, Thinking, ThinkingLevel};
-use crate::llm::client::{CheckError, Client};
+use crate::investigation::plan::{ProviderPlan, Thinking, ThinkingLevel, ToolSpec};
+use crate::llm::client::{CheckError, Client, Observed};
 
 const PROMPT: &str = "This is a test of the connection. Answer with the single word: ready";
 /// Models that think need more than the answer has. Anthropic accepts budgets for thinking from 1,024 tokens.
 const MAX_OUTPUT_TOKENS: u32 = 4_096;
 
 /// The code of an answer that reached the limit before its first word.
-const MAX_TOKENS: &str = "max_tokens";
+pub(super) const MAX_TOKENS: &str = "max_tokens";
 
 /// The answer of a model to a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// From the request to the first piece of text or thinking; `None` if there was none.
+    /// From the request to the first chunk; `None` if there was none.
     pub first_chunk_ms: Option<u64>,
     pub took_ms: u64,
     pub input_tokens: u64,
@@ -34,22 +33,26 @@ pub struct Answer {
     pub text: String,
 }
 
+/// What a probe sends, and how long it waits.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) messages: Vec<Message>,
+    pub(super) tools: Vec<ToolSpec>,
+    pub(super) timeout: Duration,
+}
+
 /// The report with the model's answer, or with the reason why there is none.
 pub(super) async fn probe(report: ModelReport, plan: ProviderPlan, client: &Client, timeout: Duration) -> ModelReport {
-    let began = Instant::now();
-    let first = OnceLock::new();
-    let answer = client.generate(request(plan, timeout), |_kind, _piece| {
-        first.get_or_init(|| began.elapsed());
-    });
-    match answer.await {
-        Ok(answer) => {
-            let answer = measured(answer, first.get().copied(), began.elapsed());
+    let question = Question { messages: vec![message(Role::User, PROMPT)], tools: Vec::new(), timeout };
+    let began = std::time::Instant::now();
+    match client.observe(request(plan, question)).await {
+        Ok(observed) => {
+            let answer = measured(&observed, began.elapsed());
             ModelReport { state: State::Ready, problem: None, answer: Some(answer), ..report }
         }
         // The model works; only the limit of the probe was too low for its thinking.
         Err(ModelError::Failed { code, .. }) if code == MAX_TOKENS => {
-            let answer = ModelAnswer { finish: Finish::MaxTokens, ..ModelAnswer::default() };
-            let answer = measured(answer, first.get().copied(), began.elapsed());
+            let answer = measured(&cut_off(), began.elapsed());
             ModelReport { state: State::Ready, problem: None, answer: Some(answer), ..report }
         }
         Err(error) => {
@@ -59,49 +62,60 @@ pub(super) async fn probe(report: ModelReport, plan: ProviderPlan, client: &Clie
     }
 }
 
-fn request(plan: ProviderPlan, timeout: Duration) -> ModelRequest {
+/// An answer that reached the limit of output tokens before its first word.
+pub(super) fn cut_off() -> Observed {
+    let answer = ModelAnswer { finish: Finish::MaxTokens, ..ModelAnswer::default() };
+    Observed { answer, ..Observed::default() }
+}
+
+pub(super) fn message(role: Role, content: impl Into<String>) -> Message {
+    Message {
+        role,
+        content: content.into(),
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+        tool_name: None,
+        is_error: false,
+        provider_data: None,
+    }
+}
+
+/// A request with little thinking, a low limit of output and none of the provider's own tools.
+pub(super) fn request(plan: ProviderPlan, question: Question) -> ModelRequest {
     let limit = plan.max_output_tokens.unwrap_or(MAX_OUTPUT_TOKENS).min(MAX_OUTPUT_TOKENS);
     // A model that was configured without thinking may refuse the setting.
     let thinking = plan.thinking.map(|thinking| match thinking {
         Thinking::Level(_) | Thinking::Budget(1..) => Thinking::Level(ThinkingLevel::Low),
         Thinking::Budget(0) => Thinking::Budget(0),
     });
-    let message = Message {
-        role: Role::User,
-        content: PROMPT.to_owned(),
-        tool_calls: Vec::new(),
-        tool_call_id: None,
-        tool_name: None,
-        is_error: false,
-        provider_data: None,
-    };
+    let Question { messages, tools, timeout } = question;
     ModelRequest {
         session_id: SessionId(Uuid::now_v7()),
         execution_id: ExecutionId(Uuid::now_v7()),
         request_id: "probe".to_owned(),
         provider: ProviderPlan { max_output_tokens: Some(limit), thinking, native_tools: Vec::new(), ..plan },
-        messages: vec![message],
-        tools: Vec::new(),
+        messages,
+        tools,
         timeout,
         clear_cache: false,
     }
 }
 
-fn measured(answer: ModelAnswer, first: Option<Duration>, took: Duration) -> Answer {
+pub(super) fn measured(observed: &Observed, took: Duration) -> Answer {
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let Usage { input_tokens, output_tokens, thinking_tokens, .. } = answer.usage;
+    let Usage { input_tokens, output_tokens, thinking_tokens, .. } = observed.answer.usage;
     Answer {
-        first_chunk_ms: first.map(millis),
+        first_chunk_ms: observed.first_chunk.map(millis),
         took_ms: millis(took),
         input_tokens,
         output_tokens,
         thinking_tokens,
-        finish: answer.finish.as_str().to_owned(),
-        text: answer.text,
+        finish: observed.answer.finish.as_str().to_owned(),
+        text: observed.answer.text.clone(),
     }
 }
 
-fn problem(error: ModelError, report: &ModelReport) -> Problem {
+pub(super) fn problem(error: ModelError, report: &ModelReport) -> Problem {
     let (code, message, provider) = match error {
         ModelError::Failed { code, message, provider, .. } => (code, message, provider),
         ModelError::Unavailable(message) | ModelError::Broke(message) => {

@@ -4,8 +4,8 @@ use super::table::fact;
 use crate::cli::render::style::{Paint, Style};
 use crate::cli::render::{format, text};
 use crate::config::Price;
-use crate::investigation::plan::Thinking;
-use crate::roles::models::{Answer, KeyState, ModelReport, Problem, State};
+use crate::investigation::plan::{Strategy, Thinking};
+use crate::roles::models::{Answer, KeyState, ModelReport, Problem, State, StrategyReport};
 
 /// Columns of the answer's text.
 const ANSWER_COLUMNS: usize = 40;
@@ -36,6 +36,9 @@ fn block(report: &ModelReport, style: &Style) -> Vec<String> {
     lines.extend(fact("settings", &settings(report), style));
     lines.extend(fact("price", &report.price.map(price).unwrap_or_default(), style));
     lines.extend(fact("answer", &report.answer.as_ref().map(|found| answer(found, style)).unwrap_or_default(), style));
+    lines.extend(fact("strategy", &report.probe.as_ref().map(strategy).unwrap_or_default(), style));
+    let notes = report.probe.iter().flat_map(|found| &found.notes);
+    lines.extend(notes.flat_map(|note| fact("seen", note, style)));
     if let Some(found) = &report.problem {
         lines.extend(fact("problem", &problem(found), style));
         lines.extend(fact("fix", found.fix.as_deref().unwrap_or_default(), style));
@@ -91,6 +94,18 @@ fn answer(answer: &Answer, style: &Style) -> String {
         Some(format!("tokens: {}", text::join([Some(tokens), thinking], ", "))),
     ];
     text::join(parts, "; ")
+}
+
+/// The strategy that fits.
+fn strategy(found: &StrategyReport) -> String {
+    match (found.strategy, &found.native) {
+        (Some(strategy), _) if strategy == Strategy::React.as_str() => {
+            "react fits: set iteration_strategy: react for the agents of this provider".to_owned()
+        }
+        (Some(strategy), _) => format!("{strategy} fits"),
+        (None, Some(_)) => "none fits".to_owned(),
+        (None, None) => "not asked".to_owned(),
+    }
 }
 
 fn problem(problem: &Problem) -> String {

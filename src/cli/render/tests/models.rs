@@ -25,6 +25,7 @@ fn report(name: &str, state: State, key: KeyState) -> ModelReport {
         credentials: String::new(),
         problem: None,
         answer: None,
+        probe: None,
     }
 }
 

@@ -48,6 +48,17 @@ impl Reply {
         Self { body: body.to_string(), ..Self::of(200) }
     }
 
+    /// Status 200 with these server-sent events.
+    pub(crate) fn events(events: &[serde_json::Value]) -> Self {
+        let body = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        Self { body, headers: "content-type: text/event-stream\r\n", ..Self::of(200) }
+    }
+
+    /// The same body with another status.
+    pub(crate) fn with_status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
     /// The answer with further lines of its head, each with its line break.
     pub(crate) fn with(self, headers: &'static str) -> Self {
         Self { headers, ..self }

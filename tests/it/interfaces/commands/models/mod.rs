@@ -1,5 +1,7 @@
 //! `tarsy models` and `doctor` with a real LLM service, and with one that does not know the check.
 
+mod probe;
+
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
@@ -8,7 +10,8 @@ use serde_json::{Value, json};
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_server::{LlmService, LlmServiceServer};
 use tarsy::llm::proto::{
-    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta, UsageInfo,
+    CheckProvidersRequest, CheckProvidersResponse, GenerateRequest, GenerateResponse, TextDelta, ToolCallDelta,
+    UsageInfo,
 };
 use tarsy::llm::service::routes::Routes;
 use tempfile::TempDir;
@@ -29,6 +32,9 @@ const KEY: &str = "seeded-key-5d41402abc4b2a76";
 const ANSWER: &str = r#"data: {"candidates":[{"content":{"parts":[{"text":"ready"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":18,"candidatesTokenCount":1,"thoughtsTokenCount":40,"totalTokenCount":59}}
 
 "#;
+const CALL: &str = r#"data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"tarsy__echo","args":{"word":"ready","numbers":[1,2,3]}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":18,"candidatesTokenCount":1,"thoughtsTokenCount":40,"totalTokenCount":59}}
+
+"#;
 const WRONG_KEY: &str = r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}"#;
 const BUSY: &str = r#"{"error":{"code":429,"message":"Quota exceeded.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3600s"}]}}"#;
 
@@ -39,14 +45,14 @@ async fn gemini() -> String {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = Vec::new();
-            // The headers are enough, because the path has the name of the model.
-            while !request.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+            while !is_whole(&request) {
                 if stream.read_buf(&mut request).await.unwrap_or(0) == 0 {
                     break;
                 }
             }
             let text = String::from_utf8_lossy(&request);
             let (status, body) = match text.split_once(":streamGenerateContent").map_or("", |(path, _)| path) {
+                path if path.ends_with("/good") && text.contains("functionDeclarations") => ("200 OK", CALL),
                 path if path.ends_with("/good") => ("200 OK", ANSWER),
                 path if path.ends_with("/wrong-key") => ("400 Bad Request", WRONG_KEY),
                 path if path.ends_with("/busy") => ("429 Too Many Requests", BUSY),
@@ -57,6 +63,16 @@ async fn gemini() -> String {
         }
     });
     address
+}
+
+/// Whether a request has arrived with its body.
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| {
+        line.to_ascii_lowercase().strip_prefix("content-length:").and_then(|value| value.trim().parse().ok())
+    });
+    body.len() >= length.unwrap_or(0)
 }
 
 pub(super) const PROVIDERS: &str = "\
@@ -99,6 +115,11 @@ impl System {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("tarsy.yaml"), config).unwrap();
         Self { folder, address, _service: None }
+    }
+
+    /// The system with the service of another one.
+    fn keeping(self, other: Self) -> Self {
+        Self { _service: other._service, ..self }
     }
 
     async fn run(&self, args: &[&str]) -> Ran {
@@ -172,7 +193,7 @@ async fn a_probe_asks_each_model_and_names_the_cause_of_a_failure() {
         answer.as_object_mut().unwrap().remove(time);
     }
     let expected =
-        json!({"input_tokens": 18, "output_tokens": 1, "thinking_tokens": 40, "finish": "stop", "text": "ready"});
+        json!({"input_tokens": 18, "output_tokens": 1, "thinking_tokens": 40, "finish": "tool_calls", "text": ""});
     assert_eq!(answer, expected);
     let problem = |number: usize, key: &str| models[number]["problem"][key].as_str().unwrap().to_owned();
     assert_eq!(problem(1, "provider_status"), "400 INVALID_ARGUMENT");
@@ -180,13 +201,12 @@ async fn a_probe_asks_each_model_and_names_the_cause_of_a_failure() {
     assert_eq!(problem(2, "provider_status"), "429 RESOURCE_EXHAUSTED");
     assert_eq!(problem(2, "fix"), "wait 3600 s, or raise the limits of the account at the provider");
     assert_eq!(problem(3, "fix"), "check base_url, and the network and proxy of the LLM service");
-    assert_eq!(models[7]["answer"]["finish"], "stop", "a recording answers, too: {}", models[7]);
+    let recording = json!({"strategy": null, "native": null, "react": null,
+        "notes": ["it replays recordings: no model is asked"]});
+    assert_eq!((&models[7]["probe"], &models[7]["answer"]), (&recording, &Value::Null));
     let shown = system.run(&["models", "a-good", "--probe"]).await.exits(0).out;
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        shown.contains("\"ready\"; ended by stop; first chunk after 0.") && shown.contains("40 thinking"),
-        "{shown}"
-    );
+    assert!(shown.contains("ended by tool_calls; first chunk after 0.") && shown.contains("40 thinking"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -237,7 +257,7 @@ defaults: {llm_provider: a-machine}
 
 /// A service whose metadata server is at this address, with credentials of every kind.
 async fn with_metadata_server(host: &str) -> System {
-    let pem = include_str!("../../../fixtures/google/account.pem");
+    let pem = include_str!("../../../../fixtures/google/account.pem");
     let account = json!({"type": "service_account", "client_email": "sre@p.test", "private_key": pem,
         "token_uri": "https://oauth2.googleapis.com/token"})
     .to_string();
@@ -317,10 +337,17 @@ struct Existing;
 impl LlmService for Existing {
     type GenerateStream = BoxStream<'static, Result<GenerateResponse, Status>>;
 
-    async fn generate(&self, _request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
+    async fn generate(&self, request: Request<GenerateRequest>) -> Result<Response<Self::GenerateStream>, Status> {
         let usage = UsageInfo { input_tokens: 9, output_tokens: 1, ..UsageInfo::default() };
-        let text = Content::Text(TextDelta { content: "ready".to_owned() });
-        let chunks = [Some(text), Some(Content::Usage(usage)), None]
+        let answer = match request.into_inner().tools.first() {
+            None => Content::Text(TextDelta { content: "ready".to_owned() }),
+            Some(tool) => Content::ToolCall(ToolCallDelta {
+                call_id: "1".to_owned(),
+                name: tool.name.clone(),
+                arguments: r#"{"word": "ready", "numbers": [1, 2, 3]}"#.to_owned(),
+            }),
+        };
+        let chunks = [Some(answer), Some(Content::Usage(usage)), None]
             .map(|content| Ok(GenerateResponse { is_final: content.is_none(), content }));
         Ok(Response::new(stream::iter(chunks).boxed()))
     }
