@@ -39,6 +39,9 @@ pub const ACCEPT_RETRY: &str = "retry";
 /// The value in `accept` of a client that supports a [`GroundingDelta`] that has only [`UrlRetrieval`]s.
 pub const ACCEPT_URL_RETRIEVALS: &str = "url_retrievals";
 
+/// The value in `accept` of a client that supports [`OtherSource`]s, also a [`GroundingDelta`] that has nothing else.
+pub const ACCEPT_OTHER_SOURCES: &str = "other_sources";
+
 /// The name of the backend `genai` that every service understands.
 pub const LANGCHAIN: &str = "langchain";
 

@@ -13,7 +13,7 @@ use crate::engine::mutex::lock;
 use crate::engine::ports::{Model, ModelError, ModelRequest, ProviderFailure};
 use crate::investigation::execution::entry::{Answer, RefusedTool, ToolCall, Unmasked};
 use crate::investigation::mask::{Mask, StreamMask};
-use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
+use crate::investigation::native::{CodePart, Grounding, OtherSource, Retrieval, Source, Support};
 use crate::investigation::timeline::DeltaKind;
 
 /// A model whose answers are masked.
@@ -157,11 +157,19 @@ fn grounding(mask: &Mask, found: Grounding) -> Grounding {
     let source = |source: Source| Source { uri: text(source.uri), title: text(source.title) };
     let retrieval = |page: Retrieval| Retrieval { url: text(page.url), status: text(page.status) };
     let support = |support: Support| Support { text: text(support.text), ..support };
+    let other = |source: OtherSource| OtherSource {
+        kind: text(source.kind),
+        uri: text(source.uri),
+        title: text(source.title),
+        text: text(source.text),
+        supports: source.supports.into_iter().map(support).collect(),
+    };
     Grounding {
         queries: found.queries.into_iter().map(text).collect(),
         sources: found.sources.into_iter().map(source).collect(),
         supports: found.supports.into_iter().map(support).collect(),
         retrievals: found.retrievals.into_iter().map(retrieval).collect(),
+        other_sources: found.other_sources.into_iter().map(other).collect(),
         search_widget: text(found.search_widget),
     }
 }

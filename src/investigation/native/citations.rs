@@ -168,7 +168,8 @@ mod tests {
     }
 
     fn support(start: u32, end: u32, text: &str, indices: &[u32]) -> Support {
-        Support { start_index: start, end_index: end, text: text.to_owned(), grounding_chunk_indices: indices.to_vec() }
+        let (text, grounding_chunk_indices) = (text.to_owned(), indices.to_vec());
+        Support { start_index: start, end_index: end, text, grounding_chunk_indices, ..Support::default() }
     }
 
     fn found(supports: Vec<Support>) -> Grounding {

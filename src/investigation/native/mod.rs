@@ -3,11 +3,13 @@
 //! These parts arrive with the answer and are stored with it, unchanged; the names follow the provider's protocol. The
 //! modules interpret them when the timeline is projected.
 
+mod confidence;
 mod citations;
 mod references;
 mod runs;
 
 pub use citations::{Citation, citations};
+pub use confidence::Confidence;
 pub use references::{Reference, references};
 pub use runs::{Run, runs};
 
@@ -45,6 +47,9 @@ pub struct Grounding {
     /// The pages that the provider tried to read, if it reports them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retrievals: Vec<Retrieval>,
+    /// What was found that is no page of the web.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_sources: Vec<OtherSource>,
     /// The provider's HTML for its search suggestions. Never part of the journal or of an event.
     #[serde(skip)]
     pub search_widget: String,
@@ -87,6 +92,36 @@ pub struct Support {
     pub text: String,
     /// Indices into [`Grounding::sources`]; they may be out of range.
     pub grounding_chunk_indices: Vec<u32>,
+    /// How sure the provider is of each index; often absent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confidence_scores: Vec<Confidence>,
+    /// The part of the answer whose bytes are counted; providers often leave it out.
+    #[serde(skip_serializing_if = "is_first")]
+    pub part_index: u32,
+}
+
+/// serde passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is that of `skip_serializing_if`")]
+fn is_first(part: &u32) -> bool {
+    *part == 0
+}
+
+/// A source that is no page of the web: a passage of a document, a place on a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OtherSource {
+    /// The provider's word, for example `retrievedContext`.
+    pub kind: String,
+    /// May be empty.
+    pub uri: String,
+    /// May be empty.
+    pub title: String,
+    /// The passage; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// The words of the answer that rest on it, without indices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub supports: Vec<Support>,
 }
 
 impl Source {

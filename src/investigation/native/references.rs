@@ -1,8 +1,8 @@
-//! References: the searches and pages that support an answer, each once.
+//! References: the searches, pages and other sources that support an answer, each once.
 
 use std::collections::HashSet;
 
-use super::{Grounding, Retrieval, Source, Support};
+use super::{Grounding, OtherSource, Retrieval, Source, Support};
 
 /// A search with what it found, or pages that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum Reference<'a> {
         sources: &'a [Source],
         /// Which text each of `sources` supports.
         supports: &'a [Support],
+        /// What was found beside pages of the web.
+        other_sources: &'a [OtherSource],
     },
     /// Pages that the provider read.
     Pages {
@@ -24,6 +26,8 @@ pub enum Reference<'a> {
         supports: &'a [Support],
         /// Every attempt to read a page, if the provider reports them.
         retrievals: &'a [Retrieval],
+        /// What was found without a search of the web.
+        other_sources: &'a [OtherSource],
     },
 }
 
@@ -41,7 +45,8 @@ pub(super) fn distinct(groundings: &[Grounding]) -> Vec<&Grounding> {
     let mut seen = HashSet::new();
     let mut kept: Vec<&Grounding> = Vec::new();
     for grounding in groundings.iter().filter(|grounding| has_content(grounding)) {
-        if !seen.insert((&grounding.queries, &grounding.sources, &grounding.supports, &grounding.retrievals)) {
+        let Grounding { queries, sources, supports, retrievals, other_sources, .. } = grounding;
+        if !seen.insert((queries, sources, supports, retrievals, other_sources)) {
             continue;
         }
         match kept.last_mut() {
@@ -60,6 +65,7 @@ fn adds_to(later: &Grounding, earlier: &Grounding) -> bool {
         && later.sources.starts_with(&earlier.sources)
         && later.supports.starts_with(&earlier.supports)
         && later.retrievals.starts_with(&earlier.retrievals)
+        && later.other_sources.starts_with(&earlier.other_sources)
 }
 
 fn has_content(grounding: &Grounding) -> bool {
@@ -67,6 +73,7 @@ fn has_content(grounding: &Grounding) -> bool {
         || has_sources(&grounding.sources)
         || !grounding.supports.is_empty()
         || !grounding.retrievals.is_empty()
+        || !grounding.other_sources.is_empty()
 }
 
 fn has_queries(grounding: &Grounding) -> bool {
@@ -78,15 +85,15 @@ fn has_sources(sources: &[Source]) -> bool {
 }
 
 fn of(grounding: &Grounding) -> [Option<Reference<'_>>; 2] {
-    let Grounding { queries, sources, supports, retrievals, .. } = grounding;
+    let Grounding { queries, sources, supports, retrievals, other_sources, .. } = grounding;
     if !has_queries(grounding) {
         // Supports alone name no page.
-        let has_pages = has_sources(sources) || !retrievals.is_empty();
-        return [has_pages.then_some(Reference::Pages { sources, supports, retrievals }), None];
+        let has_pages = has_sources(sources) || !retrievals.is_empty() || !other_sources.is_empty();
+        return [has_pages.then_some(Reference::Pages { sources, supports, retrievals, other_sources }), None];
     }
     let (found, read) = sources.split_at_checked(sources.len() - pages_behind(grounding)).unwrap_or((sources, &[]));
-    let search = Reference::Search { queries, sources: found, supports };
-    let pages = Reference::Pages { sources: read, supports: &[], retrievals };
+    let search = Reference::Search { queries, sources: found, supports, other_sources };
+    let pages = Reference::Pages { sources: read, supports: &[], retrievals, other_sources: &[] };
     [Some(search), (has_sources(read) || !retrievals.is_empty()).then_some(pages)]
 }
 
@@ -103,20 +110,35 @@ impl Reference<'_> {
     /// For people, in one line.
     pub fn content(&self) -> String {
         match self {
-            Self::Search { queries, sources, .. } => {
+            Self::Search { queries, sources, other_sources, .. } => {
                 let queries = queries.iter().map(|query| flat(query)).filter(|query| !query.is_empty());
                 let queries: Vec<String> = queries.map(|query| format!("'{query}'")).collect();
-                let found = if has_sources(sources) { format!(" → {}", listed(sources)) } else { String::new() };
+                let read = has_sources(sources).then(|| listed(sources));
+                let found = behind_arrow(read.into_iter().chain(others(other_sources)));
                 format!("Google Search: {}{found}", queries.join(", "))
             }
-            Self::Pages { sources, retrievals, .. } => {
+            Self::Pages { sources, retrievals, other_sources, .. } => {
                 let read = has_sources(sources).then(|| listed(sources));
-                let parts: Vec<String> = read.into_iter().chain(not_read(retrievals)).collect();
-                let arrow = if parts.is_empty() { "" } else { " → " };
-                format!("URL Context{arrow}{}", parts.join("; "))
+                let parts = read.into_iter().chain(others(other_sources)).chain(not_read(retrievals));
+                format!("URL Context{}", behind_arrow(parts))
             }
         }
     }
+}
+
+fn behind_arrow(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { String::new() } else { format!(" → {}", parts.join("; ")) }
+}
+
+/// What is no page, each with its kind.
+fn others(sources: &[OtherSource]) -> Option<String> {
+    let one = |source: &OtherSource| {
+        let name = [&source.title, &source.uri].into_iter().map(|name| flat(name)).find(|name| !name.is_empty());
+        name.map_or_else(|| flat(&source.kind), |name| format!("{name} ({})", flat(&source.kind)))
+    };
+    let sources: Vec<String> = sources.iter().map(one).filter(|source| !source.is_empty()).collect();
+    (!sources.is_empty()).then(|| format!("Other sources: {}", sources.join(", ")))
 }
 
 /// The pages that could not be read, each with the reason.

@@ -6,7 +6,7 @@ use super::failure::reported;
 use super::limits::Size;
 use crate::engine::ports::ModelError;
 use crate::investigation::execution::entry::{Answer, Finish, ProviderData, RefusedTool, ToolCall, Usage};
-use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
+use crate::investigation::native::{CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support};
 use crate::investigation::reasoning::{Piece, PieceKind, Split, Splitter};
 use crate::investigation::timeline::DeltaKind;
 use crate::llm::proto::generate_response::Content;
@@ -191,22 +191,45 @@ fn grounding(part: proto::GroundingDelta) -> Grounding {
         sources: part.grounding_chunks.into_iter().map(source).collect(),
         supports: part.grounding_supports.into_iter().map(support).collect(),
         retrievals: part.url_retrievals.into_iter().map(retrieval).collect(),
+        other_sources: part.other_sources.into_iter().map(other_source).collect(),
         search_widget: clean(part.search_entry_point_html),
     }
 }
 
-/// A negative position becomes 0; a negative index of a source is dropped.
+fn other_source(source: proto::OtherSource) -> OtherSource {
+    OtherSource {
+        kind: clean(source.kind),
+        uri: clean(source.uri),
+        title: clean(source.title),
+        text: clean(source.text),
+        supports: source.supports.into_iter().map(support).collect(),
+    }
+}
+
+/// A negative position becomes 0; a negative index of a source is dropped with its score.
 fn support(support: proto::GroundingSupport) -> Support {
     let position = |index: i32| u32::try_from(index).unwrap_or(0);
+    let mut grounding_chunk_indices = Vec::with_capacity(support.grounding_chunk_indices.len());
+    // A source that is no page has a score and no index.
+    let mut scores = support.confidence_scores.into_iter().map(Confidence::of);
+    let mut confidence_scores = Vec::new();
+    for index in support.grounding_chunk_indices {
+        let score = scores.next();
+        if let Ok(index) = u32::try_from(index) {
+            grounding_chunk_indices.push(index);
+            confidence_scores.extend(score);
+        }
+    }
+    if grounding_chunk_indices.is_empty() {
+        confidence_scores.extend(scores);
+    }
     Support {
         start_index: position(support.start_index),
         end_index: position(support.end_index),
         text: clean(support.text),
-        grounding_chunk_indices: support
-            .grounding_chunk_indices
-            .into_iter()
-            .filter_map(|index| u32::try_from(index).ok())
-            .collect(),
+        grounding_chunk_indices,
+        confidence_scores,
+        part_index: position(support.part_index),
     }
 }
 
@@ -305,7 +328,8 @@ mod tests {
             end_index: 2,
             text: "o\0k".into(),
             grounding_chunk_indices: vec![-1, 0, 7],
-            ..GroundingSupport::default()
+            confidence_scores: vec![0.1, 0.97],
+            part_index: -1,
         };
         let grounding = GroundingDelta {
             web_search_queries: vec!["q\0".into()],
@@ -313,6 +337,12 @@ mod tests {
             grounding_supports: vec![support],
             search_entry_point_html: "<b>\0".into(),
             url_retrievals: vec![UrlRetrieval { url: "https://b\0".into(), status: "PAYWALL\0".into() }],
+            other_sources: vec![proto::OtherSource {
+                kind: "retrievedContext\0".into(),
+                text: "a\0".into(),
+                supports: vec![GroundingSupport { confidence_scores: vec![0.5], ..GroundingSupport::default() }],
+                ..proto::OtherSource::default()
+            }],
         };
         let ended = CodeExecutionDelta {
             outcome: "OUTCOME_OK\0".into(),
@@ -347,8 +377,16 @@ mod tests {
                     end_index: 2,
                     text: "ok".into(),
                     grounding_chunk_indices: vec![0, 7],
+                    confidence_scores: vec![Confidence::of(0.97)],
+                    part_index: 0,
                 }],
                 retrievals: vec![Retrieval { url: "https://b".into(), status: "PAYWALL".into() }],
+                other_sources: vec![OtherSource {
+                    kind: "retrievedContext".into(),
+                    text: "a".into(),
+                    supports: vec![Support { confidence_scores: vec![Confidence::of(0.5)], ..Support::default() }],
+                    ..OtherSource::default()
+                }],
                 search_widget: "<b>".into(),
             }],
             ..Answer::default()

@@ -7,12 +7,13 @@ use crate::investigation::execution::entry::{ProviderData, ToolCall};
 use crate::investigation::plan::{ProviderPlan, Thinking, ToolSpec};
 use crate::llm::proto;
 
-const ACCEPTED: [&str; 5] = [
+const ACCEPTED: [&str; 6] = [
     proto::ACCEPT_FINISH,
     proto::ACCEPT_PROVIDER_DATA,
     proto::ACCEPT_CODES,
     proto::ACCEPT_RETRY,
     proto::ACCEPT_URL_RETRIEVALS,
+    proto::ACCEPT_OTHER_SOURCES,
 ];
 
 pub(super) fn wire(request: &ModelRequest) -> proto::GenerateRequest {

@@ -94,7 +94,7 @@ mod tests {
         About, AlertUpdated, Answer, FailureSource, Finish, Outcome, ParsedReply, ProviderData, RefusedTool, SentCall,
         StopReason, Summary, ToolCall, ToolResult, Usage,
     };
-    use crate::investigation::native::{CodePart, Grounding, Retrieval, Source, Support};
+    use crate::investigation::native::{CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support};
     use crate::investigation::react::ReplyKind;
 
     fn answer() -> Entry {
@@ -118,8 +118,16 @@ mod tests {
                     end_index: 2,
                     text: "a".into(),
                     grounding_chunk_indices: vec![0],
+                    confidence_scores: vec![Confidence::of(0.97)],
+                    part_index: 1,
                 }],
                 retrievals: vec![Retrieval { url: "https://y".into(), status: "PAYWALL".into() }],
+                other_sources: vec![OtherSource {
+                    kind: "maps".into(),
+                    text: "a".into(),
+                    supports: vec![Support::default()],
+                    ..OtherSource::default()
+                }],
                 search_widget: String::new(),
             }],
             reading: Some(Box::new(ParsedReply {

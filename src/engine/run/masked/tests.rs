@@ -140,9 +140,20 @@ fn calls(tool: &str) -> Answer {
         thinking: format!("the key is {SECRET}."),
         calls: vec![call(tool)],
         code_executions: vec![CodePart { result: SECRET.to_owned(), ..CodePart::default() }],
-        groundings: vec![Grounding { queries: vec![SECRET.to_owned()], ..Grounding::default() }],
+        groundings: vec![Grounding {
+            queries: vec![SECRET.to_owned()],
+            other_sources: vec![passage()],
+            ..Grounding::default()
+        }],
         ..Answer::default()
     }
+}
+
+/// A source with the secret in every text.
+fn passage() -> OtherSource {
+    let text = || format!("the key is {SECRET}");
+    let supports = vec![Support { text: text(), ..Support::default() }];
+    OtherSource { kind: text(), uri: text(), title: text(), text: text(), supports }
 }
 
 fn react() -> Answer {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::investigation::execution::entry::Answer;
-use crate::investigation::native::{self, Reference, Run, references, runs};
+use crate::investigation::native::{self, OtherSource, Reference, Run, references, runs};
 use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::{EventDraft, EventType};
 
@@ -36,19 +36,26 @@ fn run(run: &Run<'_>) -> EventDraft {
 }
 
 fn reference(reference: &Reference<'_>) -> EventDraft {
-    let (event_type, metadata, supports) = match reference {
-        Reference::Search { queries, sources, supports } => {
+    let (event_type, metadata, supports, others) = match reference {
+        Reference::Search { queries, sources, supports, other_sources } => {
             let metadata = json!({"source": SOURCE, "queries": queries, "sources": sources});
-            (EventType::GoogleSearchResult, metadata, supports)
+            (EventType::GoogleSearchResult, metadata, supports, other_sources)
         }
-        Reference::Pages { sources, supports, .. } => {
-            (EventType::UrlContextResult, json!({"source": SOURCE, "sources": sources}), supports)
+        Reference::Pages { sources, supports, other_sources, .. } => {
+            (EventType::UrlContextResult, json!({"source": SOURCE, "sources": sources}), supports, other_sources)
         }
     };
     let retrievals = if let Reference::Pages { retrievals, .. } = reference { retrievals } else { &[][..] };
     let event = EventDraft::new(event_type, reference.content(), metadata)
         .with("retrievals", (!retrievals.is_empty()).then(|| json!(retrievals)));
-    event.with("supports", (!supports.is_empty()).then(|| json!(supports)))
+    event
+        .with("supports", (!supports.is_empty()).then(|| json!(supports)))
+        .with("other_sources", (!others.is_empty()).then(|| others.iter().map(other).collect::<Value>()))
+}
+
+/// The passages stay in the journal, because they may be long.
+fn other(source: &OtherSource) -> Value {
+    json!(OtherSource { text: String::new(), ..source.clone() })
 }
 
 #[cfg(test)]
@@ -62,8 +69,7 @@ mod tests {
     use crate::investigation::execution::decide::{Decision, decide};
     use crate::investigation::execution::entry::{Entry, StopReason, ToolCall};
     use crate::investigation::execution::state::State;
-    use crate::investigation::native::{CodePart, Grounding};
-    use crate::investigation::native::{Source, Support};
+    use crate::investigation::native::{CodePart, Confidence, Grounding, Source, Support};
     use crate::investigation::testing::{agent_plan, read_only_tool};
     use crate::investigation::timeline::projection::{Measured, project};
 
@@ -82,6 +88,15 @@ mod tests {
             end_index: 0,
             text: text.to_owned(),
             grounding_chunk_indices: indices.to_vec(),
+            confidence_scores: vec![Confidence::of(0.97)],
+            part_index: 1,
+        };
+        let other = OtherSource {
+            kind: "retrievedContext".to_owned(),
+            uri: "gs://b/runbook".to_owned(),
+            title: "Runbook".to_owned(),
+            text: "a passage".to_owned(),
+            supports: vec![support("é holds", &[])],
         };
         let code = CodePart { code: "print(1)".to_owned(), ..CodePart::default() };
         let result = CodePart { result: "1".to_owned(), outcome: "OUTCOME_OK".to_owned(), ..CodePart::default() };
@@ -90,6 +105,7 @@ mod tests {
             sources: vec![source("a")],
             supports: vec![support("é holds", &[0, 7])],
             retrievals: vec![],
+            other_sources: vec![other],
             search_widget: "<b>widget</b>".to_owned(),
         };
         let page = Grounding { sources: vec![source("b")], ..Grounding::default() };
@@ -147,10 +163,17 @@ mod tests {
     fn metadata_has_outcomes_sources_and_citations_but_no_widget() {
         let events = projected(&state(Strategy::NativeThinking), answer("It é holds.", &[]));
         let (a, b) = (json!({"uri": "https://a", "title": "a"}), json!({"uri": "https://b", "title": "b"}));
-        let supports =
-            json!([{"start_index": 0, "end_index": 0, "text": "é holds", "grounding_chunk_indices": [0, 7]}]);
+        let support = |indices: &[u32]| {
+            json!([{"start_index": 0, "end_index": 0, "text": "é holds", "grounding_chunk_indices": indices,
+                "confidence_scores": [0.97], "part_index": 1}])
+        };
+        let others = json!([{"kind": "retrievedContext", "uri": "gs://b/runbook", "title": "Runbook",
+            "supports": support(&[])}]);
         assert_eq!(events[1].metadata, json!({"source": "gemini", "outcome": "OUTCOME_OK"}));
-        let search = json!({"source": "gemini", "queries": ["q"], "sources": [a], "supports": supports});
+        let search = json!({"source": "gemini", "queries": ["q"], "sources": [a], "supports": support(&[0, 7]),
+            "other_sources": others});
+        let content = "Google Search: 'q' → Sources: a (https://a); Other sources: Runbook (retrievedContext)";
+        assert_eq!(events[2].content, content);
         assert_eq!(events[2].metadata, search);
         assert_eq!(events[3].metadata, json!({"source": "gemini", "sources": [b]}));
         let cited = json!([{"start": 3, "end": 11, "text": "é holds", "sources": [a]}]);

@@ -17,7 +17,8 @@ use super::wire::{
 use super::{fault, grounding};
 use crate::llm::proto::generate_response::Content;
 use crate::llm::proto::{
-    ACCEPT_URL_RETRIEVALS, CodeExecutionDelta, FinishInfo, TextDelta, ThinkingDelta, ToolCallDelta, UsageInfo,
+    ACCEPT_OTHER_SOURCES, ACCEPT_URL_RETRIEVALS, CodeExecutionDelta, FinishInfo, TextDelta, ThinkingDelta,
+    ToolCallDelta, UsageInfo,
 };
 use crate::llm::service::provider::finish::Written;
 use crate::llm::service::provider::key::ApiKey;
@@ -192,10 +193,14 @@ impl<'a> Answer<'a> {
         if let Some(error) = finish.error(&reason, self.written) {
             return Err(error);
         }
-        let grounding = grounding::convert(self.grounding, self.pages);
+        let mut grounding = grounding::convert(self.grounding, self.pages);
         let sources = grounding::sources(&grounding);
+        if !self.writer.accepts(ACCEPT_OTHER_SOURCES) {
+            grounding.other_sources.clear();
+        }
         let accepts_failed_pages = self.writer.accepts(ACCEPT_URL_RETRIEVALS);
-        if grounding::has_sources(&grounding) || (accepts_failed_pages && !grounding.url_retrievals.is_empty()) {
+        let has_failed_pages = accepts_failed_pages && !grounding.url_retrievals.is_empty();
+        if grounding::has_sources(&grounding) || has_failed_pages || !grounding.other_sources.is_empty() {
             self.writer.content(Content::Grounding(grounding)).await;
         }
         let left_out = &tools.left_out;

@@ -1,9 +1,11 @@
 //! Converts the grounding of an answer: searches, pages, and the words that rest on them.
 //!
 //! Only pages of the web become sources. The indices of the others are removed from the supports, and those behind them
-//! are counted anew. Pages that the model read by their address are added once.
+//! are counted anew. What is no page is kept beside them, with the words that rest on it. Pages that the model read by
+//! their address are added once.
 
-use super::wire::{GroundingMetadata, GroundingSupport as Support, UrlContextMetadata};
+use super::other_sources;
+use super::wire::{GroundingMetadata, GroundingSupport as Support, Segment, UrlContextMetadata};
 use crate::llm::proto::{GroundingChunkInfo, GroundingDelta, GroundingSupport, UrlRetrieval};
 use crate::llm::service::provider::foreign::{FoundPage, ReadPage, Sources};
 
@@ -20,7 +22,9 @@ pub(super) fn convert(grounding: Option<GroundingMetadata>, pages: Option<UrlCon
     let mut sources = Vec::new();
     // The new index of each source; `None` for one that is no page of the web.
     let mut indices: Vec<Option<i32>> = Vec::new();
-    for chunk in grounding_chunks.unwrap_or_default() {
+    let (chunks, supports) = (grounding_chunks.unwrap_or_default(), grounding_supports.unwrap_or_default());
+    let other_sources = other_sources::of(&chunks, &supports);
+    for chunk in chunks {
         indices.push(chunk.web.as_ref().and_then(|_web| i32::try_from(sources.len()).ok()));
         sources.extend(
             chunk.web.map(|web| GroundingChunkInfo {
@@ -29,7 +33,6 @@ pub(super) fn convert(grounding: Option<GroundingMetadata>, pages: Option<UrlCon
             }),
         );
     }
-    let supports = grounding_supports.unwrap_or_default();
     let grounding_supports = supports.into_iter().filter_map(|support| renumbered(support, &indices)).collect();
     let url_retrievals = retrievals(pages);
     for UrlRetrieval { url, status } in &url_retrievals {
@@ -43,10 +46,11 @@ pub(super) fn convert(grounding: Option<GroundingMetadata>, pages: Option<UrlCon
         grounding_supports,
         search_entry_point_html: search_entry_point.and_then(|entry| entry.rendered_content).unwrap_or_default(),
         url_retrievals,
+        other_sources,
     }
 }
 
-/// Whether there is anything beside pages that could not be read.
+/// Whether there is anything beside pages that could not be read and sources that are no pages.
 pub(super) fn has_sources(grounding: &GroundingDelta) -> bool {
     !grounding.web_search_queries.is_empty()
         || !grounding.grounding_chunks.is_empty()
@@ -98,15 +102,19 @@ fn renumbered(support: Support, indices: &[Option<i32>]) -> Option<GroundingSupp
         return None;
     }
     let segment = support.segment.unwrap_or_default();
+    Some(GroundingSupport { grounding_chunk_indices, confidence_scores, ..words(&segment) })
+}
+
+/// The words of a support, without their sources.
+pub(super) fn words(segment: &Segment) -> GroundingSupport {
     let number = |index: Option<i64>| i32::try_from(index.unwrap_or_default()).unwrap_or_default();
-    Some(GroundingSupport {
+    GroundingSupport {
         start_index: number(segment.start_index),
         end_index: number(segment.end_index),
-        text: segment.text.unwrap_or_default(),
-        grounding_chunk_indices,
-        confidence_scores,
+        text: segment.text.clone().unwrap_or_default(),
         part_index: number(segment.part_index),
-    })
+        ..GroundingSupport::default()
+    }
 }
 
 #[cfg(test)]
@@ -145,8 +153,10 @@ mod tests {
             ],
             search_entry_point_html: "<b>".into(),
             url_retrievals: vec![],
+            other_sources: vec![],
         };
-        assert_eq!(convert(Some(grounding.unwrap()), None), expected);
+        let found = convert(Some(grounding.unwrap()), None);
+        assert_eq!(GroundingDelta { other_sources: vec![], ..found }, expected);
         assert!(has_sources(&expected));
     }
 

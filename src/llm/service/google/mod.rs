@@ -14,6 +14,7 @@ mod attempt;
 mod vertex;
 mod fault;
 mod answer;
+mod other_sources;
 mod grounding;
 mod finish;
 mod replay;

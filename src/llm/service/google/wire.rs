@@ -251,11 +251,13 @@ pub(super) struct SearchEntryPoint {
     pub(super) rendered_content: Option<String>,
 }
 
-/// A source. Those that are no page of the web have other keys.
+/// A source. Those that are no page of the web have other keys, each with fields of its own.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GroundingChunk {
     pub(super) web: Option<Web>,
+    #[serde(flatten)]
+    pub(super) other: serde_json::Map<String, serde_json::Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -36,6 +36,7 @@ pub(super) fn grounding(research: &Research, text: &str) -> GroundingDelta {
         grounding_supports: research.supports.iter().map(&mut support).collect(),
         search_entry_point_html: research.search_widget.clone(),
         url_retrievals: Vec::new(),
+        other_sources: Vec::new(),
     }
 }
 

@@ -30,6 +30,7 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
         end_index,
         text: text.into(),
         grounding_chunk_indices: indices.to_vec(),
+        ..Support::default()
     };
     let source = |uri: &str, title: &str| Source { uri: uri.into(), title: title.into() };
     let expected = Answer {
@@ -47,8 +48,8 @@ async fn code_and_sources_arrive_with_the_text_around_them() {
                 support(20, 32, "It is known.", &[1, 9]),
                 support(0, 0, "42", &[0]),
             ],
-            retrievals: vec![],
             search_widget: "<b>suggestions</b>".into(),
+            ..Grounding::default()
         }],
         ..Answer::default()
     };

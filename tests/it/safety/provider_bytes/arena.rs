@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use tarsy::llm::proto::generate_response::Content;
 use tarsy::llm::proto::llm_service_client::LlmServiceClient;
 use tarsy::llm::proto::{
-    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ACCEPT_URL_RETRIEVALS, ConversationMessage,
-    GenerateRequest, GenerateResponse, LlmConfig, ProviderData, ToolCall, ToolDefinition,
+    ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_OTHER_SOURCES, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ACCEPT_URL_RETRIEVALS,
+    ConversationMessage, GenerateRequest, GenerateResponse, LlmConfig, ProviderData, ToolCall, ToolDefinition,
 };
 use tarsy::llm::service::backend::{Backend, Backends};
 use tarsy::llm::service::genai::Genai;
@@ -244,7 +244,14 @@ impl Arena {
             description: "d".to_owned(),
             parameters_schema: r#"{"type":"object"}"#.to_owned(),
         };
-        let accept = [ACCEPT_CODES, ACCEPT_FINISH, ACCEPT_PROVIDER_DATA, ACCEPT_RETRY, ACCEPT_URL_RETRIEVALS];
+        let accept = [
+            ACCEPT_CODES,
+            ACCEPT_FINISH,
+            ACCEPT_OTHER_SOURCES,
+            ACCEPT_PROVIDER_DATA,
+            ACCEPT_RETRY,
+            ACCEPT_URL_RETRIEVALS,
+        ];
         GenerateRequest {
             messages,
             llm_config: Some(LlmConfig {
