@@ -154,6 +154,9 @@ pub struct Answer {
     pub code_executions: Vec<CodePart>,
     /// Sources of the answer, as received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The provider has signed the reasoning. The signature is a part of its own state.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_signed: bool,
     pub groundings: Vec<Grounding>,
     /// The parsed text of an answer in the `ReAct` format.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -75,6 +75,7 @@ impl Assembly {
             Some(Content::Finish(finish)) => {
                 self.answer.finish = Finish::parse(&finish.reason);
                 self.answer.refused_tools = finish.refused_tools.into_iter().map(refused_tool).collect();
+                self.answer.is_signed = finish.signed_reasoning;
             }
             Some(Content::ProviderData(data)) => self.answer.provider_data = Some(Box::new(provider_data(data))),
             Some(Content::Error(error)) => return Err(reported(clean_error(error))),
@@ -298,6 +299,7 @@ mod tests {
                 }],
                 usage: Usage { input_tokens: 9, cached_tokens: 4, output_tokens: 0, thinking_tokens: 3 },
                 finish: Finish::ToolCalls,
+                is_signed: false,
                 code_executions: vec![],
                 groundings: vec![],
                 reading: None,

@@ -109,6 +109,7 @@ mod tests {
             }],
             usage: Usage { input_tokens: 1, cached_tokens: 2, output_tokens: 3, thinking_tokens: u64::MAX },
             finish: Finish::ToolCalls,
+            is_signed: true,
             code_executions: vec![CodePart { code: "1+1".into(), result: "2".into(), ..CodePart::default() }],
             groundings: vec![Grounding {
                 queries: vec!["q".into()],

@@ -222,7 +222,8 @@ fn answered(state: &State, answer: &Answer, end: End<'_>, measured: &Measured) -
     if !answer.thinking.trim().is_empty() {
         let metadata =
             json!({"took_ms": measured.model_ms, "tokens": answer.usage.thinking_tokens, "source": "native"});
-        events.push(EventDraft::new(EventType::LlmThinking, &answer.thinking, metadata));
+        let event = EventDraft::new(EventType::LlmThinking, &answer.thinking, metadata);
+        events.push(event.with("signed", answer.is_signed.then_some(true)));
     }
     let thought = answer.reading.as_ref().and_then(|reading| reading.thought.as_deref());
     if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {

@@ -25,7 +25,10 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
     let content = text::clean(&event.content, charset);
     let mut row = match &event.event_type {
         EventType::LlmThinking => {
-            Row::new(Kind::Thinking, "thinking", Body::Folded(Footnotes::none(&event.content))).toned(Tone::Quiet)
+            let row = Row::new(Kind::Thinking, "thinking", Body::Folded(Footnotes::none(&event.content)));
+            let is_signed = event.metadata.get("signed").and_then(Value::as_bool).unwrap_or_default();
+            let signed = is_signed.then(|| Mark::new("signed", Tone::Quiet));
+            Row { marks: signed.into_iter().collect(), ..row }.toned(Tone::Quiet)
         }
         EventType::LlmResponse => Row::new(Kind::Thinking, "response", Body::Folded(cited(event))),
         EventType::LlmToolCall | EventType::McpToolCall => call(event, tool, charset),

@@ -114,4 +114,14 @@ mod tests {
             .collect();
         assert_eq!(open, [(9, [5, 6, 7, 8].as_slice())]);
     }
+
+    #[test]
+    fn reasoning_that_is_signed_has_a_quiet_mark() {
+        let mut events = OOM_KILLED.lines().map(|line| serde_json::from_str::<TimelineEvent>(line).unwrap());
+        let mut thinking = events.find(|event| event.event_type == EventType::LlmThinking).unwrap();
+        let marks = |event: &TimelineEvent| single(event, Charset::Unicode).marks;
+        assert_eq!(marks(&thinking), []);
+        thinking.metadata["signed"] = true.into();
+        assert_eq!(marks(&thinking), [Mark::new("signed", Tone::Quiet)]);
+    }
 }

@@ -9,7 +9,7 @@ use ::genai::chat::{ChatStreamEvent, StreamEnd, Usage};
 use serde::de::IgnoredAny;
 
 use super::finish;
-use super::frames::{Called, DONE, Frames, REFUSAL, Summary};
+use super::frames::{Called, DONE, Frames, REFUSAL, Summary, is_signed};
 use super::history::provider_data;
 use super::target::Selection;
 use super::tools::Tools;
@@ -129,8 +129,10 @@ impl<'a> Answer<'a> {
         if let Some(error) = finish.error(&reason, self.written) {
             return Err(refused(error, &summary.refusal, self.key));
         }
-        self.writer.finish(self.info(finish, reason, tools, summary)).await;
-        if let Some(data) = provider_data(selection, &frames.take_parts()) {
+        let parts = frames.take_parts();
+        let info = self.info(finish, reason, tools, summary);
+        self.writer.finish(FinishInfo { signed_reasoning: is_signed(&parts), ..info }).await;
+        if let Some(data) = provider_data(selection, &parts) {
             self.writer.provider_data(data).await;
         }
         if let Some(usage) = usage {
@@ -164,6 +166,7 @@ impl<'a> Answer<'a> {
             response_id: redacted(summary.response_id),
             model_version: redacted(summary.model_version),
             refused_tools: tools.refused.tools(self.key),
+            signed_reasoning: false,
         }
     }
 }

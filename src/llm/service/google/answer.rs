@@ -47,6 +47,8 @@ pub(super) struct Answer<'a> {
     model_version: String,
     response_id: String,
     continuation_token: Option<String>,
+    /// A part had a signature of the thoughts.
+    is_signed: bool,
 }
 
 impl<'a> Answer<'a> {
@@ -67,6 +69,7 @@ impl<'a> Answer<'a> {
             model_version: String::new(),
             response_id: String::new(),
             continuation_token: None,
+            is_signed: false,
         }
     }
 
@@ -137,6 +140,8 @@ impl<'a> Answer<'a> {
     async fn add_part(&mut self, raw: Raw) -> Result<(), ProviderError> {
         let part: Part = serde_json::from_str(raw.get()).map_err(|error| fault::unreadable(&error))?;
         self.recorder.add(raw);
+        let signature = part.thought_signature.as_ref().and_then(serde_json::Value::as_str);
+        self.is_signed |= signature.is_some_and(|signature| !signature.is_empty());
         if let Some(call) = part.function_call {
             if call.name.trim().is_empty() {
                 let message = "The model wrote a tool call without a name";
@@ -216,6 +221,7 @@ impl<'a> Answer<'a> {
             response_id: self.key.redact(&self.response_id),
             model_version: self.key.redact(&self.model_version),
             refused_tools: tools.refused.tools(Some(self.key)),
+            signed_reasoning: self.is_signed,
         };
         self.writer.finish(info).await;
         if let Some(data) = self.recorder.provider_data(model, &sources) {

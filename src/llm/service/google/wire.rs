@@ -190,6 +190,7 @@ pub(super) struct Part {
     pub(super) function_call: Option<FunctionCall>,
     pub(super) executable_code: Option<ExecutableCode>,
     pub(super) code_execution_result: Option<CodeExecutionResult>,
+    pub(super) thought_signature: Option<serde_json::Value>,
 }
 
 /// A part that has nothing but text.

@@ -38,6 +38,7 @@ async fn the_streamed_answer_is_the_recorded_one() {
             calls: vec![call(0, "drill.describe_pod"), call(1, "drill.pod_events")],
             usage: Usage { input_tokens: 2140, cached_tokens: 0, output_tokens: 96, thinking_tokens: 148 },
             finish: Finish::ToolCalls,
+            is_signed: false,
             code_executions: vec![],
             groundings: vec![],
             reading: None,

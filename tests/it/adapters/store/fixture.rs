@@ -241,6 +241,7 @@ pub(crate) fn checkpoint(execution_id: ExecutionId, number: u32) -> Checkpoint {
         calls: vec![call.clone()],
         usage: Usage { input_tokens: 10, cached_tokens: 0, output_tokens: 5, thinking_tokens: 1 },
         finish: Finish::ToolCalls,
+        is_signed: false,
         code_executions: vec![],
         groundings: vec![],
         reading: None,

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use self::calls::Calls;
 pub(super) use self::calls::{Called, LastCalls};
+pub(super) use self::record::is_signed;
 use self::record::{Recorder, append};
 use super::target::Api;
 

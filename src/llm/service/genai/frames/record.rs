@@ -182,6 +182,14 @@ pub(super) fn append(text: &mut String, addition: Option<&Value>) {
     }
 }
 
+/// Whether recorded parts have a signature of the thoughts: a field of a block, or of a detail.
+pub(in crate::llm::service::genai) fn is_signed(parts: &[Value]) -> bool {
+    let has_signature =
+        |part: &Value| part.get("signature").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    let details = parts.iter().filter_map(|part| part.get("details")?.as_array()).flatten();
+    parts.iter().chain(details).any(has_signature)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +200,19 @@ mod tests {
             recorder.add(&mut event.clone(), 1);
         }
         Value::Array(recorder.into_parts()).to_string()
+    }
+
+    #[test]
+    fn a_signature_of_thoughts_is_seen_wherever_it_is_recorded() {
+        for (parts, expected) in [
+            (json!([{"type":"thinking","thinking":"a","signature":"c2ln"}]), true),
+            (json!([{"type":"thinking","thinking":"a","signature":""},{"type":"text","text":"signature"}]), false),
+            (json!([{"reasoning":"","details":[{"type":"reasoning.text","text":"a","signature":"s"}]}]), true),
+            (json!([{"reasoning":"a","details":[{"type":"reasoning.text","text":"a"}]}, 7]), false),
+            (json!([]), false),
+        ] {
+            assert_eq!(is_signed(parts.as_array().unwrap()), expected, "{parts}");
+        }
     }
 
     #[test]
