@@ -22,6 +22,9 @@ pub enum ServiceFault {
     /// The service is shutting down.
     #[error("not serving")]
     NotServing,
+    /// It knows neither the health check nor a call of a model.
+    #[error("it has no health check ({HEALTH_CHECK}), and it does not know the calls of an LLM service")]
+    NoService,
     /// One side does not accept the certificate of the other, or only one side uses TLS.
     #[error("TLS: {0}")]
     Tls(String),
@@ -38,7 +41,7 @@ impl ServiceFault {
     /// The change that repairs the fault.
     pub fn fix(&self) -> &'static str {
         match self {
-            Self::Unavailable(_) | Self::NotServing => "tarsy llm-service, or set TARSY_LLM_ADDR",
+            Self::Unavailable(_) | Self::NotServing | Self::NoService => "tarsy llm-service, or set TARSY_LLM_ADDR",
             Self::Broke(_) => "if the service uses TLS, write https:// into TARSY_LLM_ADDR and set TARSY_LLM_CA_FILE",
             Self::Tls(text) if text.contains("InvalidContentType") || text.contains("eof") => {
                 "the service does not use TLS: set llm_service.tls there, or leave out https:// in TARSY_LLM_ADDR"
@@ -63,17 +66,32 @@ impl ServiceFault {
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::Tls(_) | Self::File(_) | Self::TokenMissing | Self::TokenRefused => true,
-            Self::Unavailable(_) | Self::Broke(_) | Self::NotServing => false,
+            Self::Unavailable(_) | Self::Broke(_) | Self::NotServing | Self::NoService => false,
         }
     }
+}
+
+/// The name of the health check, which some services do not have.
+pub const HEALTH_CHECK: &str = "grpc.health.v1";
+
+/// How a service that can be used answers a health check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    Serving,
+    /// It has no health check: a call shows whether it works.
+    NoHealthCheck,
 }
 
 /// What a health check says; `sent_token` is whether it had a token.
 pub(super) fn of_health(
     checked: Result<Response<HealthCheckResponse>, Status>,
     sent_token: SentToken,
-) -> Result<(), ServiceFault> {
-    let answer = checked.map_err(|status| of_status(&status))?;
+) -> Result<Health, ServiceFault> {
+    let answer = match checked {
+        Ok(answer) => answer,
+        Err(status) if is_unknown_call(&status) => return Ok(Health::NoHealthCheck),
+        Err(status) => return Err(of_status(&status)),
+    };
     if answer.metadata().contains_key(WWW_AUTHENTICATE.as_str()) {
         return Err(match sent_token {
             SentToken::No => ServiceFault::TokenMissing,
@@ -81,7 +99,12 @@ pub(super) fn of_health(
         });
     }
     let is_serving = answer.into_inner().status() == ServingStatus::Serving;
-    if is_serving { Ok(()) } else { Err(ServiceFault::NotServing) }
+    if is_serving { Ok(Health::Serving) } else { Err(ServiceFault::NotServing) }
+}
+
+/// Whether the service has answered that it does not know what was called.
+pub(super) fn is_unknown_call(status: &Status) -> bool {
+    status.code() == Code::Unimplemented && status.source().is_none()
 }
 
 /// Whether a request had a token.

@@ -12,23 +12,25 @@ mod failure;
 mod credentials;
 mod connector;
 mod check;
+mod unchecked;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
-use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
 use self::answer::Assembly;
 pub use self::answer::{Observed, assemble};
-pub use self::check::ServiceFault;
-use self::check::{SentToken, of_health};
+pub use self::check::{HEALTH_CHECK, Health, ServiceFault};
+use self::check::{SentToken, is_unknown_call, of_health};
 use self::connector::SecureConnector;
 pub use self::credentials::{ClientCertificate, Credentials};
 pub use self::providers::CheckError;
+use self::unchecked::UncheckedService;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::engine::trace;
 use crate::investigation::execution::entry::Answer;
@@ -63,6 +65,9 @@ pub struct Client {
     mask: Mask,
     /// The wrong setting that was logged last.
     logged: Arc<Mutex<Option<ServiceFault>>>,
+    /// For logs.
+    address: Arc<str>,
+    unchecked: Arc<UncheckedService>,
 }
 
 impl Client {
@@ -104,7 +109,8 @@ impl Client {
         } else {
             endpoint.connect_timeout(CONNECT_TIMEOUT).connect_lazy()
         };
-        Ok(Self { channel, credentials, mask: Mask::default(), logged: Arc::default() })
+        let (logged, unchecked) = (Arc::default(), Arc::default());
+        Ok(Self { channel, credentials, mask: Mask::default(), logged, address: address.into(), unchecked })
     }
 
     /// The client, which adds each token that it reads to this mask.
@@ -112,17 +118,22 @@ impl Client {
         Self { mask, ..self }
     }
 
-    /// Checks that the service serves and accepts this client's token and certificate.
+    /// Checks that the service serves and accepts this client's token and certificate. A service without a health check
+    /// may be used until a call disproves it.
     ///
     /// # Errors
     /// When it cannot be used.
-    pub async fn check(&self) -> Result<(), ServiceFault> {
+    pub async fn check(&self) -> Result<Health, ServiceFault> {
         let mut request = Request::new(HealthCheckRequest { service: String::new() });
         let sent_token = self.authorize(&mut request).map_err(ServiceFault::File)?;
         let mut health = HealthClient::new(self.channel.clone());
-        match timeout(HEALTH_TIMEOUT, health.check(request)).await {
-            Ok(checked) => of_health(checked, sent_token),
-            Err(_elapsed) => Err(ServiceFault::Unavailable(format!("no answer within {HEALTH_TIMEOUT:?}"))),
+        let health = match timeout(HEALTH_TIMEOUT, health.check(request)).await {
+            Ok(checked) => of_health(checked, sent_token)?,
+            Err(_elapsed) => return Err(ServiceFault::Unavailable(format!("no answer within {HEALTH_TIMEOUT:?}"))),
+        };
+        match health {
+            Health::NoHealthCheck if !self.unchecked.may_serve(&self.address) => Err(ServiceFault::NoService),
+            Health::Serving | Health::NoHealthCheck => Ok(health),
         }
     }
 
@@ -163,8 +174,8 @@ impl Client {
         if let Some(context) = context {
             call.metadata_mut().insert(TRACEPARENT, context);
         }
-        let mut stream =
-            Box::pin(client.generate(call)).await.map_err(|status| failure::before_first_chunk(&status))?.into_inner();
+        let begun = Box::pin(client.generate(call)).await;
+        let mut stream = begun.map_err(|status| self.not_begun(&status))?.into_inner();
         loop {
             match stream.message().await {
                 Ok(Some(chunk)) => {
@@ -178,14 +189,24 @@ impl Client {
                             .record(waited.as_secs_f64());
                     }
                     if assembly.push(chunk, deltas)? {
+                        self.unchecked.succeeded(&self.address);
                         return Ok(());
                     }
                 }
                 Ok(None) => return Err(failure::no_final_chunk()),
                 Err(status) if assembly.has_begun => return Err(failure::after_first_chunk(&status)),
-                Err(status) => return Err(failure::before_first_chunk(&status)),
+                Err(status) => return Err(self.not_begun(&status)),
             }
         }
+    }
+
+    /// A call that failed before its first chunk. A server that has neither a health check nor this call is not known
+    /// to be an LLM service.
+    fn not_begun(&self, status: &Status) -> ModelError {
+        if is_unknown_call(status) && self.unchecked.refuted() {
+            return ModelError::Unavailable(ServiceFault::NoService.to_string());
+        }
+        failure::before_first_chunk(status)
     }
 
     /// One answer, and how it came: for people who check a provider.

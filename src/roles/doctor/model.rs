@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Check, Checked, Verdict};
 use crate::config::{Backend, Config, LlmProvider};
-use crate::llm::client::{Client, ServiceFault};
+use crate::llm::client::{Client, HEALTH_CHECK, Health, ServiceFault};
 use crate::roles::connect::Addresses;
 use crate::roles::models::{Answer, Ask, ModelReport, State, report, uses};
 
@@ -13,15 +13,21 @@ pub(super) async fn check(addresses: Arc<Addresses>, config: Option<Arc<Config>>
     let address = &addresses.llm_addr;
     let failed = |detail: String| Check::new("llm-service", Verdict::Fail, detail);
     let client = addresses.llm().map_err(|error| failed(error.to_string()))?;
-    if let Err(fault) = client.check().await {
-        let detail = if let ServiceFault::Unavailable(reason) = &fault {
-            format!("no answer from {address}: {reason}")
-        } else {
-            format!("{address}: {fault}")
-        };
-        return Err(failed(detail).fix(fault.fix()));
-    }
-    let mut checks = vec![Check::new("llm-service", Verdict::Ok, format!("serving at {address}"))];
+    let detail = match client.check().await {
+        Ok(Health::Serving) => format!("serving at {address}"),
+        Ok(Health::NoHealthCheck) => {
+            format!("answers at {address} without a health check ({HEALTH_CHECK}): only a call shows whether it works")
+        }
+        Err(fault) => {
+            let detail = if let ServiceFault::Unavailable(reason) = &fault {
+                format!("no answer from {address}: {reason}")
+            } else {
+                format!("{address}: {fault}")
+            };
+            return Err(failed(detail).fix(fault.fix()));
+        }
+    };
+    let mut checks = vec![Check::new("llm-service", Verdict::Ok, detail)];
     if let Some(config) = config {
         checks.extend(providers(&config, &client, ask).await);
     }

@@ -14,3 +14,4 @@ mod operations;
 mod output_limit;
 mod peers;
 mod settings;
+mod unchecked;
