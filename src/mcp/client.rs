@@ -258,7 +258,10 @@ impl Tools for Servers {
         match self.send(request).await {
             Ok(reply) => reply,
             Err(Unsent::Unavailable(error)) => ToolReply::NotSent { error: self.context.masked(&error.to_string()) },
-            Err(Unsent::Refused(fault)) => self.error_reply(&fault),
+            Err(Unsent::Refused(fault)) => match self.error_reply(&fault) {
+                ToolReply::Answered { content, .. } => ToolReply::Refused { faults: content },
+                other @ (ToolReply::Refused { .. } | ToolReply::NotSent { .. } | ToolReply::NoAnswer { .. }) => other,
+            },
         }
     }
 

@@ -207,6 +207,7 @@ impl<'a> Client<'a> {
         let reply = self.servers.call(ToolRequest::new(&call, timeout).of(Some(&spec))).await;
         match reply {
             ToolReply::Answered { content, is_error } => Ok((spec, content, is_error, began.elapsed())),
+            ToolReply::Refused { faults } => Ok((spec, faults, true, began.elapsed())),
             ToolReply::NotSent { error } | ToolReply::NoAnswer { error, .. } => bail!("{error}"),
         }
     }

@@ -134,7 +134,7 @@ pub struct InspectStreamArgs {
     /// The answer, one chunk as JSON on every line; - reads standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// The strategy of the agent that gets the answer: native-thinking, synthesis or react
+    /// The strategy of the agent that gets the answer: native-thinking, react, synthesis or single-call
     #[arg(long, value_enum, hide_possible_values = true, value_name = "STRATEGY")]
     pub controller: Controller,
 }
@@ -148,6 +148,8 @@ pub enum Controller {
     Synthesis,
     /// Tool calls written as text
     React,
+    /// One answer without tools, to an agent without a strategy
+    SingleCall,
 }
 
 /// Arguments of `inspect alert`.

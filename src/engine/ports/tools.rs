@@ -77,6 +77,11 @@ pub enum ToolReply {
         /// The tool reports a failure, which is an answer, too.
         is_error: bool,
     },
+    /// The call was never sent, and cannot be as it is: its arguments do not fit.
+    Refused {
+        /// For the model, masked.
+        faults: String,
+    },
     /// The call was never sent (no such server, no connection): it may be sent again.
     NotSent {
         /// For people.

@@ -15,7 +15,9 @@ use crate::engine::ports::{
 use crate::engine::trace::gen_ai;
 use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
-use crate::investigation::execution::results::{CallError, ToolOutput, answered, lost, no_time_left, unanswered};
+use crate::investigation::execution::results::{
+    CallError, ToolOutput, answered, lost, no_time_left, not_reached, unanswered, unfit,
+};
 use crate::investigation::execution::state::State;
 use crate::investigation::execution::unmasked::Arguments;
 use crate::investigation::plan::{AgentPlan, ToolSpec};
@@ -120,7 +122,7 @@ impl<T: Tools, J: Journal> Batch<'_, T, J> {
 /// Whether the call is sent a second time: after a missing or broken connection, unless it may have changed something.
 fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
     match reply {
-        ToolReply::Answered { .. } | ToolReply::NoAnswer { timeout: true, .. } => false,
+        ToolReply::Answered { .. } | ToolReply::Refused { .. } | ToolReply::NoAnswer { timeout: true, .. } => false,
         ToolReply::NotSent { .. } => true,
         ToolReply::NoAnswer { timeout: false, .. } => call.read_only,
     }
@@ -144,8 +146,12 @@ fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
             let state = if is_error { ToolCallState::Failed } else { ToolCallState::Done };
             (vec![answered(strategy, &call, output)], state, Some(whole), None, bytes, limit)
         }
+        ToolReply::Refused { faults } => {
+            let bytes = u64::try_from(faults.len()).unwrap_or(u64::MAX);
+            (vec![unfit(strategy, &call, faults.clone())], ToolCallState::Failed, Some(faults), None, bytes, None)
+        }
         ToolReply::NotSent { error } => {
-            let entries = unanswered(strategy, &call, CallError { message: &error, timeout: false });
+            let entries = not_reached(strategy, &call, CallError { message: &error, timeout: false });
             (entries, ToolCallState::Failed, None, Some(error), 0, None)
         }
         ToolReply::NoAnswer { error, timeout } if call.read_only => {

@@ -134,7 +134,7 @@ pub(crate) fn replied(span: &Span, reply: &ToolReply) {
                 span.record("gen_ai.tool.call.result", content.as_str());
             }
         }
-        ToolReply::NotSent { .. } => fail(span, "not_sent"),
+        ToolReply::Refused { .. } | ToolReply::NotSent { .. } => fail(span, "not_sent"),
         ToolReply::NoAnswer { timeout: true, .. } => fail(span, "timeout"),
         ToolReply::NoAnswer { timeout: false, .. } => fail(span, "connection_lost"),
     }

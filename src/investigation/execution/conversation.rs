@@ -201,6 +201,7 @@ mod tests {
                 content: "long".to_owned(),
                 is_error: false,
                 whole_bytes: 0,
+                not_sent: None,
             })
         };
         let observation = |id: &str| {
@@ -210,6 +211,7 @@ mod tests {
                 content: "Observation: long".to_owned(),
                 is_error: false,
                 whole_bytes: 0,
+                not_sent: None,
             })
         };
         let entries = [
@@ -269,6 +271,7 @@ mod tests {
                 content: "so it is".to_owned(),
                 is_error,
                 whole_bytes: 0,
+                not_sent: None,
             })
         };
         let entries = [Entry::Answer(answer), result(true), result(false)];
@@ -287,6 +290,7 @@ mod tests {
                 content: said.to_owned(),
                 is_error: false,
                 whole_bytes: 0,
+                not_sent: None,
             }),
             Entry::Observation(ToolResult {
                 call_id: "b".to_owned(),
@@ -294,6 +298,7 @@ mod tests {
                 content: format!("Observation: Error executing k8s.get: {said}"),
                 is_error: true,
                 whole_bytes: 0,
+                not_sent: None,
             }),
         ];
         for (event, heads) in [(Some(5), ["[event 5]", "Observation: [event 5]"]), (None, ["", "Observation:"])] {

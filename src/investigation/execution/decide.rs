@@ -1,8 +1,8 @@
 //! Decides the next step of an execution from its state. One table for all strategies.
 
 use super::absorb::{given_up, without_answer};
-use super::entry::{Entry, Outcome, Role, StopReason, ToolCall};
-use super::results::{NOT_RUN_AGAIN, NOT_SENT, REFUSED_BY_PROVIDER, lost, refusal, repeats_itself, unknown_tool};
+use super::entry::{Entry, NotSent, Outcome, Role, StopReason, ToolCall};
+use super::results::{NOT_RUN_AGAIN, NOT_SENT, REFUSED_BY_PROVIDER, lost, not_sent, repeats_itself, unknown_tool};
 use super::state::{OpenCall, State};
 use super::summaries::{LongResult, MAX_AT_ONCE};
 use super::unmasked::Arguments;
@@ -118,12 +118,12 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
         return Decision::Append(lost(strategy, &first.call));
     }
     if state.refuses_calls() {
-        return Decision::Append(open.map(|call| refusal(strategy, call, NOT_RUN_AGAIN)).collect());
+        return Decision::Append(open.map(|call| not_sent(strategy, call, NOT_RUN_AGAIN, NotSent::Repeated)).collect());
     }
     let left = state.calls_left();
     if left == 0 {
         let error = format!("not run: at most {} calls of one answer", state.plan().limits.max_calls);
-        return Decision::Append(open.map(|call| refusal(strategy, call, &error)).collect());
+        return Decision::Append(open.map(|call| not_sent(strategy, call, &error, NotSent::TooMany)).collect());
     }
     let open = open.take(left);
     if state.tool(&first.call.tool).is_none() {
@@ -134,11 +134,14 @@ fn run_tools(state: &State, first: &OpenCall) -> Decision {
     let is_refused = |call: &&ToolCall| state.is_refused(&call.tool);
     if is_refused(&&first.call) {
         let refused = open.take_while(is_refused);
-        return Decision::Append(refused.map(|call| refusal(strategy, call, REFUSED_BY_PROVIDER)).collect());
+        return Decision::Append(
+            refused.map(|call| not_sent(strategy, call, REFUSED_BY_PROVIDER, NotSent::Refused)).collect(),
+        );
     }
     let is_unknown = |call: &&ToolCall| state.arguments(&call.id) == Arguments::Unknown;
     if is_unknown(&&first.call) {
-        return Decision::Append(open.take_while(is_unknown).map(|call| refusal(strategy, call, NOT_SENT)).collect());
+        let masked = open.take_while(is_unknown);
+        return Decision::Append(masked.map(|call| not_sent(strategy, call, NOT_SENT, NotSent::Masked)).collect());
     }
     if first.call.read_only {
         let may_run = |call: &&ToolCall| call.read_only && !is_unknown(call) && !is_refused(call);

@@ -7,6 +7,7 @@ mod about;
 mod alert_updated;
 mod finish;
 mod mark;
+mod not_sent;
 mod refused_tool;
 mod stop_reason;
 mod summary;
@@ -23,6 +24,7 @@ pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
 pub use finish::Finish;
 pub use mark::Mark;
+pub use not_sent::NotSent;
 pub use refused_tool::RefusedTool;
 pub use stop_reason::StopReason;
 pub use summary::Summary;
@@ -104,6 +106,9 @@ pub struct ToolResult {
     /// Bytes of the whole result, which is stored, if the text is only a part of it; otherwise 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub whole_bytes: u64,
+    /// Why the call was not sent; `None` for one that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_sent: Option<NotSent>,
 }
 
 /// serde passes a reference.
@@ -149,14 +154,14 @@ pub struct Answer {
     /// Why it ended. It decides whether the answer counts ([`verdict`](super::answers::verdict)).
     #[serde(default)]
     pub finish: Finish,
+    /// The provider has signed the reasoning. The signature is a part of its own state.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_signed: bool,
     /// Code that the provider ran, with its results, as received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_executions: Vec<CodePart>,
     /// Sources of the answer, as received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    /// The provider has signed the reasoning. The signature is a part of its own state.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_signed: bool,
     pub groundings: Vec<Grounding>,
     /// The parsed text of an answer in the `ReAct` format.
     #[serde(default, skip_serializing_if = "Option::is_none")]

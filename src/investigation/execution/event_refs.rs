@@ -74,6 +74,7 @@ mod tests {
             content: String::new(),
             is_error: false,
             whole_bytes: 0,
+            not_sent: None,
         })
     }
 

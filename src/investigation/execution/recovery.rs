@@ -186,6 +186,7 @@ mod tests {
                 content: "ok".into(),
                 is_error: false,
                 whole_bytes: 0,
+                not_sent: None,
             }),
         ]);
         let losses = [loss(1, std::slice::from_ref(&call))];

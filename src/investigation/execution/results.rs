@@ -2,7 +2,7 @@
 //!
 //! A model with bound tools gets a tool result; in the `ReAct` format it gets an observation, which is a user message.
 
-use super::entry::{Entry, FailureSource, ToolCall, ToolResult};
+use super::entry::{Entry, FailureSource, NotSent, ToolCall, ToolResult};
 use crate::investigation::plan::{Strategy, ToolSpec};
 
 /// The text of a tool's reply.
@@ -70,6 +70,17 @@ pub fn unanswered(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> 
     vec![refusal(strategy, call, if strategy.writes_calls() { &observed } else { error }), failed]
 }
 
+/// The entries for a call that did not reach its server.
+pub fn not_reached(strategy: Strategy, call: &ToolCall, error: CallError<'_>) -> Vec<Entry> {
+    unsent(unanswered(strategy, call, error), NotSent::Unavailable)
+}
+
+/// The entry for a call whose arguments cannot be sent; `faults` say why.
+pub fn unfit(strategy: Strategy, call: &ToolCall, faults: String) -> Entry {
+    let output = ToolOutput { content: faults, is_error: true, whole_bytes: 0 };
+    marked(answered(strategy, call, output), NotSent::UnfitArguments)
+}
+
 /// The entries for a call that was sent and whose outcome is unknown.
 pub fn lost(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
     vec![Entry::Lost { call_id: call.id.clone() }, refusal(strategy, call, OUTCOME_UNKNOWN)]
@@ -77,18 +88,35 @@ pub fn lost(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
 
 /// The entries for a call that was not sent because the time of its iteration is used up. It counts as a time-out.
 pub fn no_time_left(strategy: Strategy, call: &ToolCall) -> Vec<Entry> {
-    unanswered(strategy, call, CallError { message: NO_TIME_LEFT, timeout: true })
+    unsent(unanswered(strategy, call, CallError { message: NO_TIME_LEFT, timeout: true }), NotSent::NoTime)
 }
 
 /// The entry for a structured call of a tool that is not offered.
 pub fn unknown_tool(strategy: Strategy, call: &ToolCall, tools: &[ToolSpec]) -> Entry {
     let names: Vec<&str> = tools.iter().map(|spec| spec.name.as_str()).collect();
     let error = format!("unknown tool '{}'. Available tools: {}", call.tool, names.join(", "));
-    refusal(strategy, call, &error)
+    not_sent(strategy, call, &error, NotSent::UnknownTool)
+}
+
+/// The result of a call that was not sent.
+pub(super) fn not_sent(strategy: Strategy, call: &ToolCall, error: &str, why: NotSent) -> Entry {
+    marked(refusal(strategy, call, error), why)
+}
+
+fn unsent(entries: Vec<Entry>, why: NotSent) -> Vec<Entry> {
+    entries.into_iter().map(|entry| marked(entry, why)).collect()
+}
+
+/// The result with the reason why its call was not sent; any other entry stays the same.
+fn marked(mut entry: Entry, why: NotSent) -> Entry {
+    if let Entry::ToolResult(result) | Entry::Observation(result) = &mut entry {
+        result.not_sent = Some(why);
+    }
+    entry
 }
 
 /// The result of a call that no tool answered.
-pub(super) fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
+fn refusal(strategy: Strategy, call: &ToolCall, error: &str) -> Entry {
     let content =
         if strategy.writes_calls() { format!("{OBSERVATION}Error - {error}") } else { format!("Error: {error}") };
     entry(strategy, call, ToolOutput { content, is_error: true, whole_bytes: 0 })
@@ -188,7 +216,8 @@ fn failed_execution(tool: &str) -> String {
 
 fn entry(strategy: Strategy, call: &ToolCall, output: ToolOutput) -> Entry {
     let ToolOutput { content, is_error, whole_bytes } = output;
-    let result = ToolResult { call_id: call.id.clone(), tool: call.tool.clone(), content, is_error, whole_bytes };
+    let (call_id, tool) = (call.id.clone(), call.tool.clone());
+    let result = ToolResult { call_id, tool, content, is_error, whole_bytes, not_sent: None };
     if strategy.writes_calls() { Entry::Observation(result) } else { Entry::ToolResult(result) }
 }
 
@@ -254,6 +283,7 @@ mod tests {
                 content: content.into(),
                 is_error: true,
                 whole_bytes: 0,
+                not_sent: None,
             })
         };
         assert_eq!(
@@ -272,6 +302,6 @@ mod tests {
             read_only: true,
         });
         let unknown = "Error: unknown tool 'k8s.got'. Available tools: k8s.get, k8s.top";
-        assert_eq!(unknown_tool(native, &call, &tools), result(unknown));
+        assert_eq!(unknown_tool(native, &call, &tools), marked(result(unknown), NotSent::UnknownTool));
     }
 }

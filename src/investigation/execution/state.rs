@@ -178,7 +178,9 @@ impl State {
             }
             Entry::ToolResult(result) | Entry::Observation(result) => {
                 let is_offered = self.tool(&result.tool).is_some() && !self.is_refused(&result.tool);
-                let is_run = is_offered && !self.repeats.are_refused() && self.calls_left() > 0;
+                // An older journal does not say which calls were not sent.
+                let may_run = is_offered && !self.repeats.are_refused() && self.calls_left() > 0;
+                let is_run = may_run && result.not_sent.is_none();
                 self.tool_calls += u32::from(is_run);
                 self.has_looked |= is_run && !read_result::is_own(&result.tool);
                 self.timeouts = Timeouts::default();
@@ -372,7 +374,7 @@ impl State {
         self.usage
     }
 
-    /// Number of tool calls that ran and have a result.
+    /// Number of tool calls that were sent and have a result.
     pub fn tool_calls(&self) -> u32 {
         self.tool_calls
     }

@@ -1,6 +1,6 @@
 //! Runs of code: joins programs with their results, which arrive in separate parts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::CodePart;
 use crate::investigation::code::fence_around;
@@ -27,8 +27,8 @@ pub struct Run<'a> {
 
 /// Joins programs with their results, in the order of the programs, also over parts between them.
 ///
-/// A result belongs to the program with its id when both have one, otherwise to the program before it if that has no
-/// result. A program without a result and a result without a program are runs, too.
+/// A result belongs to the program with its id when both have one, in either order, otherwise to the program before it
+/// if that has no result. A program without a result and a result without a program are runs, too.
 pub fn runs(parts: &[CodePart]) -> Vec<Run<'_>> {
     let mut pairing = Pairing::default();
     for part in parts {
@@ -44,6 +44,8 @@ struct Pairing<'a> {
     runs: Vec<Run<'a>>,
     /// Programs by their id.
     by_id: HashMap<&'a str, Vec<usize>>,
+    /// Results that came before a program with their id.
+    early: HashMap<&'a str, VecDeque<usize>>,
     /// The program that the next result without an id belongs to.
     last: Option<usize>,
 }
@@ -52,7 +54,7 @@ impl<'a> Pairing<'a> {
     fn take(&mut self, part: &'a CodePart) {
         let outcome = if part.outcome.ends_with(UNSPECIFIED) { "" } else { part.outcome.as_str() };
         let has_result = !part.result.is_empty() || !outcome.is_empty();
-        let run = Run {
+        let mut run = Run {
             code: &part.code,
             result: &part.result,
             outcome,
@@ -60,7 +62,13 @@ impl<'a> Pairing<'a> {
             id: &part.id,
             open: !part.code.is_empty() && !has_result,
         };
-        if !part.code.is_empty() {
+        if run.open
+            && let Some(result) = self.take_early_result(run.id)
+        {
+            run.finish(result);
+            self.runs.push(run);
+            self.last = None;
+        } else if !part.code.is_empty() {
             self.last = run.open.then_some(self.runs.len());
             if run.open && !run.id.is_empty() {
                 self.by_id.entry(run.id).or_default().push(self.runs.len());
@@ -70,9 +78,21 @@ impl<'a> Pairing<'a> {
             let program = self.program_of(run.id);
             match program.and_then(|at| self.runs.get_mut(at)) {
                 Some(program) => program.finish(run),
-                None => self.runs.push(run),
+                None => {
+                    if !run.id.is_empty() {
+                        self.early.entry(run.id).or_default().push_back(self.runs.len());
+                    }
+                    self.runs.push(run);
+                }
             }
         }
+    }
+
+    /// The result that came before the program with this id. Its own run becomes empty, because the place in the order
+    /// is that of the program.
+    fn take_early_result(&mut self, id: &str) -> Option<Run<'a>> {
+        let at = self.early.get_mut(id)?.pop_front()?;
+        self.runs.get_mut(at).map(std::mem::take)
     }
 
     /// The program that a result with this id belongs to; it gets no other result.
@@ -174,6 +194,10 @@ mod tests {
             (vec![a.clone(), b.clone(), s.clone(), r.clone()], vec![("a", "r"), ("b", "s")]),
             (vec![a.clone(), b, anonymous.clone(), r.clone()], vec![("a", "r"), ("b", "t")]),
             (vec![a.clone(), s, r.clone()], vec![("a", "r"), ("", "s")]),
+            (vec![r.clone(), a.clone()], vec![("a", "r")]),
+            (vec![r.clone(), with_id("2", part("b", "")), a.clone()], vec![("b", ""), ("a", "r")]),
+            (vec![r.clone(), part("x", "")], vec![("", "r"), ("x", "")]),
+            (vec![r.clone(), a.clone(), r.clone()], vec![("a", "r"), ("", "r")]),
             (vec![part("x", ""), r.clone()], vec![("x", "r")]),
             (vec![a.clone(), anonymous, r.clone()], vec![("a", "t"), ("", "r")]),
             (vec![a.clone(), a, r.clone(), r], vec![("a", "r"), ("a", "r")]),

@@ -91,8 +91,8 @@ fn content_field(kind: &str) -> &'static str {
 mod tests {
     use super::*;
     use crate::investigation::execution::entry::{
-        About, AlertUpdated, Answer, FailureSource, Finish, Outcome, ParsedReply, ProviderData, RefusedTool, SentCall,
-        StopReason, Summary, ToolCall, ToolResult, Usage,
+        About, AlertUpdated, Answer, FailureSource, Finish, NotSent, Outcome, ParsedReply, ProviderData, RefusedTool,
+        SentCall, StopReason, Summary, ToolCall, ToolResult, Usage,
     };
     use crate::investigation::native::{CodePart, Confidence, Grounding, OtherSource, Retrieval, Source, Support};
     use crate::investigation::react::ReplyKind;
@@ -160,6 +160,7 @@ mod tests {
                 content: "ok".into(),
                 is_error: false,
                 whole_bytes: 0,
+                not_sent: Some(NotSent::UnfitArguments),
             }),
             Entry::Observation(ToolResult {
                 call_id: "c".into(),
@@ -167,6 +168,7 @@ mod tests {
                 content: "Observation: x".into(),
                 is_error: true,
                 whole_bytes: 0,
+                not_sent: None,
             }),
             Entry::Feedback { content: "again".into(), about: None },
             Entry::Feedback { content: "later".into(), about: Some(About::Waited) },

@@ -19,7 +19,7 @@ use crate::investigation::execution::state::State;
 use crate::investigation::plan::{AgentPlan, AnswerCheck, Limits, ResultForm, Strategy};
 use crate::investigation::react::{self, ReplyKind};
 use crate::investigation::timeline::projection::{Measured, project};
-use crate::investigation::timeline::{EventDraft, EventType};
+use crate::investigation::timeline::{EventDraft, EventStatus, EventType};
 use crate::llm::client::assemble;
 use crate::llm::json;
 use crate::llm::proto::GenerateResponse;
@@ -28,6 +28,7 @@ use crate::llm::proto::GenerateResponse;
 #[derive(Serialize)]
 struct Event {
     event_type: EventType,
+    status: EventStatus,
     content: String,
     metadata: Value,
     sequence_number: u32,
@@ -41,8 +42,8 @@ pub(super) fn run(args: &InspectStreamArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for (number, event) in (1..).zip(projected(strategy(args.controller), assemble(chunks))) {
-        let EventDraft { event_type, content, metadata, .. } = event;
-        print_json(&Event { event_type, content, metadata, sequence_number: number })?;
+        let EventDraft { event_type, status, content, metadata } = event;
+        print_json(&Event { event_type, status, content, metadata, sequence_number: number })?;
     }
     Ok(Exit::Done)
 }
@@ -57,6 +58,7 @@ fn strategy(controller: Controller) -> Strategy {
         Controller::NativeThinking => Strategy::NativeThinking,
         Controller::Synthesis => Strategy::Synthesis,
         Controller::React => Strategy::React,
+        Controller::SingleCall => Strategy::SingleCall,
     }
 }
 

@@ -34,7 +34,7 @@ pub struct LongResult {
 /// The result of this entry, if the plan wants a summary of it. An error is short or is cut: its words count.
 pub(super) fn long_result(plan: &AgentPlan, entry: &Entry, event: Option<u32>) -> Option<LongResult> {
     let (summaries, result, event) = (plan.summaries.as_ref()?, entry.result()?, event?);
-    let ToolResult { call_id, tool, content, is_error, whole_bytes } = result;
+    let ToolResult { call_id, tool, content, is_error, whole_bytes, .. } = result;
     let over = summaries.over_tokens(tool).filter(|_| !is_error && tool != read_result::TOOL)?;
     let bytes = (*whole_bytes).max(u64::try_from(plain(tool, content).len()).unwrap_or(u64::MAX));
     let max_tokens = over.min(plan.limits.max_tool_result_tokens);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::execution::cited_events;
 use crate::investigation::execution::entry::{
-    About, AlertUpdated, Answer, Entry, FailureSource, Fault, Mark, Outcome, ParsedReply, StopReason, Summary,
+    About, AlertUpdated, Answer, Entry, FailureSource, Fault, Mark, NotSent, Outcome, ParsedReply, StopReason, Summary,
     ToolCall, ToolResult,
 };
 use crate::investigation::execution::recovery::identity;
@@ -176,7 +176,7 @@ fn result(
     around: Around<'_>,
     measured: &Measured,
 ) -> Vec<EventDraft> {
-    let ToolResult { call_id, tool, is_error, .. } = shown;
+    let ToolResult { call_id, tool, is_error, not_sent, .. } = shown;
     if state.tool(tool).is_none() {
         // The error event in the place of the call covers it.
         return Vec::new();
@@ -187,6 +187,7 @@ fn result(
         "bytes": measured.bytes, "cut_to_tokens": measured.cut_to_tokens,
     });
     let event = EventDraft::new(EventType::ToolResult, content, metadata);
+    let event = event.with("not_sent", not_sent.map(NotSent::as_str));
     if around.has_lost(call_id) {
         return vec![event.with("lost", Some(true))];
     }

@@ -1,12 +1,16 @@
 //! Tests of the projection: which events each strategy has, and in which order.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::investigation::execution::absorb::absorb;
+use crate::investigation::execution::decide::{Decision, decide};
 use crate::investigation::execution::entry::StopReason;
+use crate::investigation::execution::results::{ToolOutput, answered as result_of, no_time_left, not_reached, unfit};
 use crate::investigation::plan::Strategy;
-use crate::investigation::testing::{Simulation, Turn};
+use crate::investigation::testing::{Simulation, Turn, agent_plan, read_only_tool};
 use crate::investigation::timeline::projection::*;
 
 /// An event as a word: its type, the kind of an error, the source of thinking, `!` for a result that is an error, with
@@ -175,4 +179,49 @@ fn an_end_without_an_event_of_a_failure_has_its_own() {
     assert_eq!(last.content, "aborted after 1 consecutive timeouts (iteration 2/9): k8s.silent: no answer within 3 s");
     simulation.stop = Some((3, StopReason::Cancelled));
     assert_eq!(summary(&simulation), "call", "a cancel is an event of the session");
+}
+
+/// A state after its first answer, and the events of this answer.
+fn after(answer: Answer) -> (State, Vec<EventDraft>) {
+    let plan = agent_plan(Strategy::NativeThinking, vec![read_only_tool("k8s.get")]);
+    let mut state = State::replay(Arc::new(plan), None, Vec::<Entry>::new());
+    let Decision::Append(opening) = decide(&state) else { panic!("no opening") };
+    opening.into_iter().for_each(|entry| state.apply(entry));
+    let entries = absorb(&state, answer);
+    let events = project(&state, &entries, &Measured::default());
+    entries.into_iter().for_each(|entry| state.apply(entry));
+    (state, events)
+}
+
+#[test]
+fn a_call_that_was_not_sent_has_its_reason_and_does_not_count() {
+    let call =
+        || ToolCall { id: String::new(), tool: "k8s.get".to_owned(), arguments: "{}".to_owned(), read_only: false };
+    let (mut state, _) = after(Answer { calls: vec![call(), call(), call(), call()], ..Answer::default() });
+    let calls: Vec<ToolCall> = state.open_calls().iter().map(|open| open.call.clone()).collect();
+    let strategy = Strategy::NativeThinking;
+    let silent = results::CallError { message: "no connection", timeout: false };
+    let entries = [
+        vec![unfit(strategy, &calls[0], "- /pod is missing".to_owned())],
+        not_reached(strategy, &calls[1], silent),
+        no_time_left(strategy, &calls[2]),
+        vec![result_of(strategy, &calls[3], ToolOutput { content: "12 pods".to_owned(), ..ToolOutput::default() })],
+    ]
+    .concat();
+    let events = project(&state, &entries, &Measured::default());
+    let why: Vec<_> = events.iter().map(|event| event.metadata.get("not_sent").and_then(Value::as_str)).collect();
+    assert_eq!(why, [Some("unfit_arguments"), Some("unavailable"), Some("no_time"), None]);
+    assert_eq!(events[0].content, "- /pod is missing");
+    entries.into_iter().for_each(|entry| state.apply(entry));
+    assert_eq!((state.tool_calls(), state.open_calls().len()), (1, 0));
+}
+
+#[test]
+fn reasoning_that_its_provider_has_signed_says_so() {
+    for (is_signed, expected) in [(true, Some(&json!(true))), (false, None)] {
+        let answer = Answer { text: "Cause: x".to_owned(), thinking: "hm".to_owned(), is_signed, ..Answer::default() };
+        let (_, events) = after(answer);
+        assert_eq!((word(&events[0]).as_str(), events[0].metadata.get("signed")), ("thinking:native", expected));
+        assert!(events[1..].iter().all(|event| event.metadata.get("signed").is_none()));
+    }
 }

@@ -112,6 +112,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 fn content(reply: ToolReply) -> (String, bool) {
     match reply {
         ToolReply::Answered { content, is_error } => (content, is_error),
+        ToolReply::Refused { faults } => (faults, true),
         ToolReply::NotSent { error } | ToolReply::NoAnswer { error, .. } => panic!("no answer: {error}"),
     }
 }
@@ -291,7 +292,9 @@ async fn a_server_that_does_not_start_offers_no_tools_and_gets_no_calls() {
     ] {
         match within(servers.call(ToolRequest::new(&call(tool, "{}"), TEST_TIMEOUT))).await {
             ToolReply::NotSent { error } => assert!(error.starts_with(fault), "{error}"),
-            reply @ (ToolReply::Answered { .. } | ToolReply::NoAnswer { .. }) => panic!("{reply:?}"),
+            reply @ (ToolReply::Answered { .. } | ToolReply::Refused { .. } | ToolReply::NoAnswer { .. }) => {
+                panic!("{reply:?}")
+            }
         }
     }
     servers.close().await;

@@ -17,7 +17,8 @@ fn cut_result(execution: ExecutionId, number: u32, id: &str, whole: Option<&str>
     let record = written.tool_calls[0].clone();
     let call = ToolCall { id: id.to_owned(), tool: "k8s.logs".to_owned(), ..record.call };
     let (call_id, tool, content) = (id.to_owned(), call.tool.clone(), "a part".to_owned());
-    written.entries = vec![Entry::ToolResult(ToolResult { call_id, tool, content, whole_bytes: 9, is_error: false })];
+    written.entries =
+        vec![Entry::ToolResult(ToolResult { call_id, tool, content, whole_bytes: 9, ..ToolResult::default() })];
     written.events = vec![EventDraft::new(EventType::ToolResult, "a part", json!({"call_id": id}))];
     written.tool_calls = vec![ToolCallRecord { call, result: whole.map(str::to_owned), ..record }];
     written

@@ -43,6 +43,7 @@ async fn nul_is_replaced_in_every_column() {
         content: "a\0b".into(),
         is_error: false,
         whole_bytes: 0,
+        not_sent: None,
     })];
     dirty.events = vec![EventDraft::new(EventType::ToolResult, "a\0b", json!({"k\0": ["v\0"]}))];
     dirty.tool_calls[0].result = Some("\0".into());
@@ -57,6 +58,7 @@ async fn nul_is_replaced_in_every_column() {
         content: "a\u{fffd}b".into(),
         is_error: false,
         whole_bytes: 0,
+        not_sent: None,
     });
     assert_eq!(read, [clean.into()]);
     let event = store.events(lease.session_id, 2, 1).await.unwrap().remove(0);

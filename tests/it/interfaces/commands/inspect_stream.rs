@@ -38,8 +38,9 @@ async fn an_answer_becomes_the_events_of_the_agent_loop_in_order() {
         json!({"usage": {"input_tokens": 30, "output_tokens": 40}}),
         json!({"is_final": true}),
     ];
-    for controller in ["native-thinking", "synthesis"] {
+    for controller in ["native-thinking", "synthesis", "single-call"] {
         let events = events(controller, &chunks).await;
+        assert!(events.iter().all(|event| event["status"] == "completed"), "{events:?}");
         let order = ["llm_thinking", "code_execution", "google_search_result", "final_analysis"];
         assert_eq!(types(&events), order);
         assert_eq!(events[0]["content"], "Let me compute.");
@@ -79,7 +80,7 @@ async fn native_parts_without_text_become_separate_events() {
     assert_eq!(
         events_seen,
         [json!({
-            "event_type": "url_context_result", "content": "URL Context → Sources: https://a.example",
+            "event_type": "url_context_result", "status": "completed", "content": "URL Context → Sources: https://a.example",
             "metadata": {"source": "gemini", "sources": sources}, "sequence_number": 1,
         })]
     );

@@ -194,7 +194,7 @@ async fn arguments_that_do_not_fit_the_schema_are_an_answer_and_no_call() {
         ("", "the arguments: \"pod\" is a required property"),
         (r#"{"pod": 7}"#, "/pod: value is not of type \"string\""),
     ] {
-        let ToolReply::Answered { content, is_error: true } = ask(arguments, &schema).await else { panic!("sent") };
+        let ToolReply::Refused { faults: content } = ask(arguments, &schema).await else { panic!("sent") };
         let expected = "the call was not sent, because its arguments do not fit the schema of the tool:";
         assert_eq!(content, format!("{expected}\n- {fault}\nCorrect the arguments and call the tool again."));
     }

@@ -1,0 +1,42 @@
+//! Why a call was not sent.
+
+use serde::{Deserialize, Serialize};
+
+/// The reason why a call got a result without being sent to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotSent {
+    /// The arguments are no JSON object, or do not fit the schema of the tool.
+    UnfitArguments,
+    /// The server could not be reached, or had no room for the call.
+    Unavailable,
+    /// The time of the iteration was used up.
+    NoTime,
+    /// The answer has more calls than one may have.
+    TooMany,
+    /// The same call was made too often.
+    Repeated,
+    /// The original arguments are masked, and the worker that knew them has stopped.
+    Masked,
+    /// The agent has no such tool.
+    UnknownTool,
+    /// The provider has refused the tool.
+    #[serde(rename = "refused_by_provider")]
+    Refused,
+}
+
+impl NotSent {
+    /// The word in the metadata of events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UnfitArguments => "unfit_arguments",
+            Self::Unavailable => "unavailable",
+            Self::NoTime => "no_time",
+            Self::TooMany => "too_many",
+            Self::Repeated => "repeated",
+            Self::Masked => "masked",
+            Self::UnknownTool => "unknown_tool",
+            Self::Refused => "refused_by_provider",
+        }
+    }
+}
