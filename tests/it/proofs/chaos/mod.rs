@@ -1,7 +1,7 @@
 //! A chaos run: workers, broker, database, LLM service and tool servers as processes, and faults of every kind while
-//! alerts of every kind arrive. Some are investigated by a model and with tools that misbehave in every way ([`odd`]). At the end a checker compares each guarantee of `docs/guarantees.md` with the result.
-//! `./dev chaos` runs it for people; the suite runs twenty seconds of it, with a short deadline of the investigations,
-//! and the proof ten minutes.
+//! alerts of every kind arrive. Some are investigated by a model and with tools that misbehave in every way ([`odd`]).
+//! At the end a checker compares each guarantee of `docs/guarantees.md` with the result. `./dev chaos` runs it for
+//! people; the suite runs twenty seconds of it, with a short deadline of the investigations, and the proof ten minutes.
 //!
 //! `TARSY_CHAOS_MINUTES` sets the time of faults and `TARSY_CHAOS_SEED` selects them. `TARSY_CHAOS_REPORT` names a file
 //! for the report (then the progress goes to standard error), `TARSY_CHAOS_LOGS` a directory for the workers' logs.

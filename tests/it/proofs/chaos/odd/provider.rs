@@ -83,7 +83,7 @@ fn place(request: &Value) -> (Place, bool) {
     let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
     let first = of_role("user").next().map(|message| message["content"].to_string()).unwrap_or_default();
     let words = first.split(|c: char| !c.is_ascii_hexdigit() && c != '-');
-    let about = words.filter(|word| Uuid::try_parse(word).is_ok() && word.len() == 36).last().unwrap_or_default();
+    let about = words.rev().find(|word| Uuid::try_parse(word).is_ok() && word.len() == 36).unwrap_or_default();
     let system = of_role("system").next().map(|message| message["content"].to_string()).unwrap_or_default();
     let (turn, writes_calls) = (of_role("assistant").count(), system.contains("Action Input"));
     let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
