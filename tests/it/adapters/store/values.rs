@@ -21,7 +21,7 @@ async fn all_256_byte_values_of_provider_data_come_back() {
     let written = checkpoint(executions[0], 1);
     store.append(lease, written.clone()).await.unwrap();
     let read = store.entries(lease.session_id, executions[0]).await.unwrap();
-    assert_eq!(read, written.entries.into_iter().map(RecordedEntry::from).collect::<Vec<_>>());
+    assert_eq!(read, RecordedEntry::all(written.entries, vec![], Some(written.at)).collect::<Vec<_>>());
     let Entry::Answer(answer) = &read[0].entry else { panic!("not an answer") };
     assert_eq!(answer.provider_data.as_ref().unwrap().payload, (0..=255).collect::<Vec<u8>>());
     assert!(database.holds(
@@ -60,7 +60,7 @@ async fn nul_is_replaced_in_every_column() {
         whole_bytes: 0,
         not_sent: None,
     });
-    assert_eq!(read, [clean.into()]);
+    assert_eq!(read.into_iter().map(|recorded| recorded.entry).collect::<Vec<_>>(), [clean]);
     let event = store.events(lease.session_id, 2, 1).await.unwrap().remove(0);
     assert_eq!((event.content.as_str(), event.metadata), ("a\u{fffd}b", json!({"k\u{fffd}": ["v\u{fffd}"]})));
     assert!(database.holds(r#"SELECT arguments = '{"a":"\u0000"}' FROM tool_interactions"#));

@@ -6,8 +6,8 @@ mod tails;
 use diesel::connection::SimpleConnection;
 use serde_json::json;
 use tarsy::engine::ports::{
-    ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep, StageChange, StageEnd, StageRecord,
-    StoreError,
+    Checkpoint, ExecutionRecord, Journal, Outbox, RunStatus, SessionRecord, SessionStep, StageChange, StageEnd,
+    StageRecord, StoreError,
 };
 use tarsy::investigation::execution::entry::{Entry, Outcome, StopReason, ToolResult};
 use tarsy::investigation::execution::event_refs::RecordedEntry;
@@ -29,10 +29,9 @@ async fn a_checkpoint_that_is_sent_twice_is_written_once() {
     let two = checkpoint(executions[0], 2);
     let (a, b) = tokio::join!(send(left, lease, two.clone()), send(right, lease, two.clone()));
     assert_eq!((a, b), (Ok(vec![None; 2]), Ok(vec![None; 2])));
-    assert_eq!(
-        store.entries(lease.session_id, executions[0]).await.unwrap(),
-        [one.entries.clone(), two.entries.clone()].concat().into_iter().map(RecordedEntry::from).collect::<Vec<_>>()
-    );
+    let recorded = |written: &Checkpoint| RecordedEntry::all(written.entries.clone(), vec![], Some(written.at));
+    let expected: Vec<_> = recorded(&one).chain(recorded(&two)).collect();
+    assert_eq!(store.entries(lease.session_id, executions[0]).await.unwrap(), expected);
     assert_eq!(store.events(lease.session_id, 0, 100).await.unwrap().len(), 6);
     assert_eq!(database.number("SELECT count(*) FROM llm_interactions"), 2);
     assert_eq!(database.number("SELECT count(*) FROM tool_interactions WHERE state = 'done'"), 2);
