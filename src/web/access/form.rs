@@ -19,7 +19,11 @@ pub(super) fn check(headers: &HeaderMap, hosts: &Hosts, credentials: Credentials
         if values.next().is_some() { Some("") } else { first }
     };
     let (site, origin, host) = (one(&SEC_FETCH_SITE), one(&ORIGIN), one(&HOST).unwrap_or_default());
-    if site.is_some_and(|site| site != "same-origin") || origin.is_some_and(|own| !hosts.is_own_origin(own, host)) {
+    // A proxy may set a referrer policy under which the browser keeps the origin back. Another site cannot set
+    // `Sec-Fetch-Site`, and for a page without an origin, as in a sandbox, it is `cross-site`.
+    let is_kept_back = site == Some("same-origin") && origin == Some("null");
+    let is_foreign = |origin: &str| !is_kept_back && !hosts.is_own_origin(origin, host);
+    if site.is_some_and(|site| site != "same-origin") || origin.is_some_and(is_foreign) {
         return Err(OTHER_SITE);
     }
     if credentials == Credentials::Ambient && site.is_none() && origin.is_none() { Err(NO_ORIGIN) } else { Ok(()) }
@@ -45,7 +49,8 @@ mod tests {
         let own = Some("http://localhost:8476");
         assert_eq!(verdict(None, None, bearer), Ok(()));
         assert_eq!(verdict(None, None, ambient), Err(NO_ORIGIN));
-        for (site, origin) in [(Some("same-origin"), None), (None, own), (Some("same-origin"), own)] {
+        let kept_back = (Some("same-origin"), Some("null"));
+        for (site, origin) in [(Some("same-origin"), None), (None, own), (Some("same-origin"), own), kept_back] {
             assert_eq!(verdict(site, origin, ambient), Ok(()), "{site:?} {origin:?}");
         }
         for (site, origin) in [
@@ -53,6 +58,7 @@ mod tests {
             (Some("same-site"), own),
             (Some("none"), None),
             (None, Some("null")),
+            (Some("cross-site"), Some("null")),
             (Some("same-origin"), Some("http://localhost:9999")),
             (None, Some("https://evil.example")),
         ] {

@@ -14,7 +14,7 @@ const SECRET: &str = "s3cret-of-the-proxy";
 /// The headers that every answer has, whatever it is.
 const EVERYWHERE: [(&str, &str); 6] = [
     ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
+    ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
     ("x-frame-options", "DENY"),

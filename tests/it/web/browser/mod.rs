@@ -3,6 +3,7 @@
 
 mod process;
 mod driver;
+mod forms;
 mod states;
 mod live;
 mod queue;
