@@ -67,7 +67,7 @@ impl Shape {
         }
     }
 
-    /// Whether the same request gets another answer next time.
+    /// Whether the same request gets a good answer next time.
     pub(super) fn is_over_soon(self) -> bool {
         match self {
             Self::ErrorInStream | Self::Stall | Self::Refusal | Self::BareEnd => true,
@@ -110,10 +110,11 @@ const OFF: [Shape; 13] = [
 const WHOLE: [Shape; 4] = [Shape::Final, Shape::PlainBody, Shape::DoneOnly, Shape::ThinksAloud];
 
 /// The shape of the answer to a request. The same place of a conversation has the same shape, so that a request that is
-/// repeated after a crash gets the same answer.
+/// repeated after a crash gets the same answer; but no model stays off in one place for ever.
 pub(super) fn shape(rng: &mut Rng, turn: usize, tries: u32, offers_tools: bool) -> Shape {
     let (off, whole) = (OFF[rng.usize(0..OFF.len())], WHOLE[rng.usize(0..WHOLE.len())]);
-    let is_off = rng.u8(0..100) < 40 && !(off.is_over_soon() && tries > 0);
+    let most = if off.is_over_soon() { 1 } else { 3 };
+    let is_off = rng.u8(0..100) < 40 && tries < most;
     match (is_off, offers_tools && turn < 3) {
         (true, _) => off,
         (false, true) => Shape::Calls,
