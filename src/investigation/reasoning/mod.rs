@@ -17,6 +17,11 @@ mod tests;
 use self::code::CodeState;
 use self::tags::{Match, Tag};
 
+/// Tokens that end a text only where nothing follows: elsewhere they may be HTML.
+const LAST_TOKENS: [(&str, &str); 4] = [("</s>", "<s>"), ("<eos>", ""), ("<pad>", ""), ("[e~[", "")];
+/// The tags that templates write around an answer behind its reasoning.
+const WRAPPERS: [(&str, &str); 2] = [("<answer>", "</answer>"), ("<response>", "</response>")];
+
 /// The kind of a piece of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
@@ -181,8 +186,11 @@ impl Splitter {
             self.split.text = self.split.text.trim().to_owned();
             self.split.reasoning = self.split.reasoning.trim().to_owned();
         }
-        if let Some(text) = self.split.text.trim_end().strip_suffix("</s>").filter(|text| !text.contains("<s>")) {
-            self.split.text = text.trim_end().to_owned();
+        while let Some(text) = without_last_token(&self.split.text).map(str::to_owned) {
+            self.split.text = text;
+        }
+        if let Some(text) = self.has_tags.then(|| unwrapped(&self.split.text)).flatten().map(str::to_owned) {
+            self.split.text = text;
         }
         self.split.is_unsure = is_open && !self.split.text.is_empty();
         self.split
@@ -197,4 +205,20 @@ impl Splitter {
             self.has_tags = true;
         }
     }
+}
+
+/// The text before a token at its end, unless the token closes an element.
+fn without_last_token(text: &str) -> Option<&str> {
+    LAST_TOKENS.iter().find_map(|(token, opening)| {
+        let before = text.trim_end().strip_suffix(token)?;
+        (opening.is_empty() || !before.contains(opening)).then(|| before.trim_end())
+    })
+}
+
+/// The answer in the tags around it.
+fn unwrapped(text: &str) -> Option<&str> {
+    WRAPPERS.iter().find_map(|(open, close)| {
+        let inner = text.strip_prefix(open)?.strip_suffix(close)?;
+        (!inner.contains(open)).then(|| inner.trim())
+    })
 }

@@ -24,43 +24,41 @@ pub(super) enum Match {
     None,
 }
 
-/// Names of tags in angle brackets, `<think>` and `</think>`: in small letters, longer ones before their beginnings.
-const NAMES: [&str; 13] = [
-    "thinking",
+/// The words of which one makes the name of a tag one of reasoning: `<think>`, `<seed:think>`, `<inner_monologue>`.
+const WORDS: [&str; 12] = [
     "think",
-    "thoughts",
+    "thinking",
     "thought",
+    "thoughts",
+    "antthinking",
     "reasoning",
     "reflection",
     "scratchpad",
-    "inner_monologue",
-    "inner_thoughts",
-    "antthinking",
-    "seed:think",
-    "chain_of_thought",
-    "internal_reasoning",
+    "monologue",
+    "cot",
+    "planning",
+    "deliberation",
 ];
+/// The first words of a tag that closes: `<|end_of_thought|>`.
+const END_WORDS: [&str; 3] = ["end", "stop", "close"];
+/// The longest name of a tag.
+const MAX_NAME: usize = 40;
 /// The longest tag with attributes.
 const MAX_TAG: usize = 100;
 
 /// Tokens that are written exactly so, but for upper and lower case.
-const TOKENS: [(&str, Tag); 42] = [
+const TOKENS: [(&str, Tag); 44] = [
     ("◁think▷", Tag::Open),
     ("◁/think▷", Tag::Close),
-    ("[THINK]", Tag::Open),
-    ("[/THINK]", Tag::Close),
-    ("<|think|>", Tag::Open),
-    ("<|/think|>", Tag::Close),
-    ("<|thinking|>", Tag::Open),
-    ("<|/thinking|>", Tag::Close),
-    ("<|begin_of_thought|>", Tag::Open),
-    ("<|end_of_thought|>", Tag::Close),
     ("<|begin_of_solution|>", Tag::Answer),
     ("<|end_of_solution|>", Tag::End),
-    ("<|start_thinking|>", Tag::Open),
-    ("<|end_thinking|>", Tag::Close),
     ("<|start_response|>", Tag::Answer),
     ("<|end_response|>", Tag::End),
+    // Apertus and MedGemma.
+    ("<|inner_prefix|>", Tag::Open),
+    ("<|inner_suffix|>", Tag::Close),
+    ("<unused94>", Tag::Open),
+    ("<unused95>", Tag::Close),
     // gpt-oss.
     ("<|channel|>analysis<|message|>", Tag::Open),
     ("<|channel|>final<|message|>", Tag::Answer),
@@ -90,6 +88,14 @@ const TOKENS: [(&str, Tag); 42] = [
     ("<|observation|>", Tag::End),
     ("<｜end▁of▁sentence｜>", Tag::End),
     ("<|endofresponse|>", Tag::End),
+    ("[INST]", Tag::End),
+    ("[/INST]", Tag::End),
+    ("<turn|>", Tag::End),
+    ("<|begin_of_box|>", Tag::Answer),
+    ("<|end_of_box|>", Tag::Answer),
+    ("<|eos_token|>", Tag::End),
+    ("<|end_of_sentence|>", Tag::End),
+    ("<|endofdocument|>", Tag::End),
 ];
 
 /// The tag at the beginning of a text.
@@ -102,7 +108,12 @@ pub(super) fn at(text: &str) -> Match {
             Common::None => {}
         }
     }
-    let tag = if text.starts_with('<') { named(text) } else { Match::None };
+    let tag = match text.as_bytes() {
+        [b'<', b'|', ..] => enclosed(text, "<|", "|>"),
+        [b'<', ..] => named(text),
+        [b'[', ..] => enclosed(text, "[", "]"),
+        _ => Match::None,
+    };
     if tag == Match::None && begun { Match::Begun } else { tag }
 }
 
@@ -113,10 +124,9 @@ enum Common {
     None,
 }
 
-/// Compares a text with a token. `[THINK]` in small letters is a link or a word.
+/// Compares a text with a token.
 fn common(text: &str, token: &str) -> Common {
-    let is_exact = token.starts_with('[');
-    let same = |a: &[u8], b: &[u8]| if is_exact { a == b } else { a.eq_ignore_ascii_case(b) };
+    let same = |a: &[u8], b: &[u8]| a.eq_ignore_ascii_case(b);
     let (text, token) = (text.as_bytes(), token.as_bytes());
     match (text.get(..token.len()), token.get(..text.len())) {
         (Some(head), _) if same(head, token) => Common::Whole,
@@ -125,26 +135,65 @@ fn common(text: &str, token: &str) -> Common {
     }
 }
 
-/// `<think>`, `</think>`, `< think >`, `<think mode="on">`.
+/// `<think>`, `</think>`, `< think >`, `<think mode="on">`, `<longcat_think>`.
 fn named(text: &str) -> Match {
     let inner = text.get(1..).unwrap_or_default();
     let bare = inner.trim_start_matches([' ', '/']);
     let before = inner.len() - bare.len();
-    let tag = if inner.get(..before).is_some_and(|head| head.contains('/')) { Tag::Close } else { Tag::Open };
+    let is_close = inner.get(..before).is_some_and(|head| head.contains('/'));
     if before > 2 {
         return Match::None;
     }
-    for name in NAMES {
-        match common(bare, name) {
-            Common::None => {}
-            Common::Begun => return Match::Begun,
-            Common::Whole => {
-                let behind = bare.get(name.len()..).unwrap_or_default();
-                return behind_name(tag, behind, 1 + before + name.len());
-            }
-        }
+    let behind = bare.trim_start_matches(is_of_name);
+    let name = bare.strip_suffix(behind).unwrap_or_default();
+    match (behind.is_empty(), of_name(name)) {
+        _ if name.len() > MAX_NAME => Match::None,
+        (true, _) => Match::Begun,
+        (false, None) => Match::None,
+        (false, Some(_)) if is_close => behind_name(Tag::Close, behind, 1 + before + name.len()),
+        (false, Some(tag)) => behind_name(tag, behind, 1 + before + name.len()),
     }
-    Match::None
+}
+
+/// `<|begin_of_thought|>`, `<|/think|>`, `[BEGIN_THINK]`, `[/REASONING]`. In square brackets, small letters are a link
+/// or a word.
+fn enclosed(text: &str, open: &str, close: &str) -> Match {
+    let inner = text.strip_prefix(open).unwrap_or_default();
+    let bare = inner.strip_prefix('/').unwrap_or(inner);
+    let is_allowed = |letter: char| is_of_name(letter) && !(open == "[" && letter.is_ascii_lowercase());
+    let behind = bare.trim_start_matches(is_allowed);
+    let name = bare.strip_suffix(behind).unwrap_or_default();
+    if name.len() > MAX_NAME || !(close.starts_with(behind) || behind.starts_with(close)) {
+        return Match::None;
+    }
+    if behind.len() < close.len() {
+        return Match::Begun;
+    }
+    let length = text.len() - behind.len() + close.len();
+    match of_name(name) {
+        Some(_) if bare.len() < inner.len() => Match::Tag(Tag::Close, length),
+        Some(tag) => Match::Tag(tag, length),
+        None => Match::None,
+    }
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | ':' | '-')
+}
+
+/// What a tag of this name does, if it is one of reasoning.
+fn of_name(name: &str) -> Option<Tag> {
+    let name = name.to_ascii_lowercase();
+    // The names of services have hyphens: only a process of reasoning is one.
+    let name = name.strip_suffix("-process").unwrap_or(&name);
+    let mut words = name.split(['_', ':']);
+    let is_of_reasoning = name.split(['_', ':']).any(|word| WORDS.contains(&word));
+    let is_end = words.next().is_some_and(|word| END_WORDS.contains(&word));
+    match (is_of_reasoning, is_end) {
+        (false, _) => None,
+        (true, true) => Some(Tag::Close),
+        (true, false) => Some(Tag::Open),
+    }
 }
 
 /// The end of a tag behind its name; `length` is that of the tag so far.

@@ -14,7 +14,7 @@ fn both(text: &str, reasoning: &str) -> (String, String) {
 }
 
 /// Opening and closing tags of all styles.
-const STYLES: [(&str, &str); 16] = [
+const STYLES: [(&str, &str); 26] = [
     ("<think>", "</think>"),
     ("<THINK>", "</Think>"),
     ("<thinking>", "</thinking>"),
@@ -31,6 +31,16 @@ const STYLES: [(&str, &str); 16] = [
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
     ("<|channel>thought\n", "<channel|>"),
     ("<think>", "</thinking>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<mm:think>", "</mm:think>"),
+    ("<thought_process>", "</thought_process>"),
+    ("<reasoning-process>", "</reasoning-process>"),
+    ("<internal_monologue>", "</internal_monologue>"),
+    ("<|reasoning|>", "<|/reasoning|>"),
+    ("<|begin_of_reasoning|>", "<|end_of_reasoning|>"),
+    ("[BEGIN_THINK]", "[END_THINK]"),
+    ("[REASONING]", "[/REASONING]"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
 ];
 
 #[test]
@@ -56,6 +66,7 @@ fn reasoning_in_every_style_is_no_part_of_the_text() {
 fn a_text_without_reasoning_stays_as_it_is() {
     for text in [
         "Cause: a < b [1], see <https://example.com> and [think](x).",
+        "Cause: deploy <rethinkdb> on <reasoning-engine>, <namespace> and <|pod|> [REASON] [A/B] [reasoning] <think-tank>.",
         "The log has `<think>` and `</think>` in it.",
         "```\n<think>\nnot mine\n</think>\n```\nCause: a parser [3].",
         "~~~\n</think>\n~~~\n",
@@ -72,13 +83,28 @@ fn a_text_without_reasoning_stays_as_it_is() {
 
 #[test]
 fn a_token_of_a_template_ends_the_text() {
-    for end in
-        ["<|im_end|>", "<|eot_id|>", "</s>", "<｜end▁of▁sentence｜>", "<end_of_turn>", "<|return|>", "<|endoftext|>"]
-    {
+    for end in [
+        "<|im_end|>",
+        "<|eot_id|>",
+        "</s>",
+        "<｜end▁of▁sentence｜>",
+        "<end_of_turn>",
+        "<|return|>",
+        "<|endoftext|>",
+        "<|eos_token|>",
+        "<eos>",
+        "<pad><pad>",
+        "[e~[",
+        "</s>[INST] and y? [/INST]",
+        "<turn|>",
+    ] {
         assert_eq!(split(&format!("Cause: x{end}\n")).text, "Cause: x", "{end}");
     }
     assert_eq!(split("Cause: x<|im_end|>\n<|im_start|>user\nand y?<|im_end|>").text, "Cause: x");
     assert_eq!(split("<|im_start|>assistant\nCause: x").text, "Cause: x");
+    assert_eq!(split("<think>a</think><answer>Cause: x\n</answer>").text, "Cause: x");
+    assert_eq!(split("<|begin_of_box|>Cause: x<|end_of_box|>").text, "Cause: x");
+    assert_eq!(split("<answer>Cause: x</answer>").text, "<answer>Cause: x</answer>", "a form of its own");
     let tag = Some("analysis…assistantfinal".to_owned());
     assert_eq!(
         split("analysisIt may be OOM.assistantfinalCause: x"),
