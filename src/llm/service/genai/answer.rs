@@ -118,7 +118,9 @@ impl<'a> Answer<'a> {
         let usage = end.captured_usage.clone().or_else(|| summary.usage.clone());
         let last = frames.take_last_calls();
         // Which arguments belong to which call is unknown. Of an answer that was cut, the rest may have said it.
-        if last.is_malformed && finish != Finish::MaxTokens {
+        // Without a reason to stop, only whole arguments show that a call was not cut.
+        let is_begun = reason == DONE && last.calls.iter().any(|call| call.arguments.trim().is_empty());
+        if (last.is_malformed || is_begun) && finish != Finish::MaxTokens {
             let message = "The pieces of a tool call do not fit together, or its name is missing";
             return Err(ProviderError::transient(ErrorCode::MalformedToolCall, message).with_status(reason));
         }

@@ -6,7 +6,8 @@ use crate::llm::service::provider::finish::Finish;
 pub(super) fn of(reason: &str) -> Finish {
     match reason.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "stop_sequence" | "stop_token" | "completed" | "complete" | "eos" | "eos_token"
-        | "end" | "tool_calls" | "tool_call" | "tool_use" | "function_call" => Finish::Stop,
+        | "end" => Finish::Stop,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" => Finish::ToolCall,
         "length" | "max_tokens" | "max_output_tokens" | "max_length" | "max_len" | "model_length" | "error_limit"
         | "incomplete" => Finish::MaxTokens,
         "model_context_window_exceeded" => Finish::ContextWindow,
@@ -38,6 +39,8 @@ mod tests {
         for (reason, written, word) in [
             ("end_turn", Written::Text, "stop"),
             ("tool_use", Written::Calls, "tool_calls"),
+            ("tool_calls", Written::Text, "malformed_tool_call"),
+            ("function_call", Written::Text, "malformed_tool_call"),
             ("completed", Written::Calls, "tool_calls"),
             ("length", Written::Text, "max_tokens"),
             ("max_output_tokens", Written::Text, "max_tokens"),

@@ -143,8 +143,8 @@ impl<'a> Answer<'a> {
         let signature = part.thought_signature.as_ref().and_then(serde_json::Value::as_str);
         self.is_signed |= signature.is_some_and(|signature| !signature.is_empty());
         if let Some(call) = part.function_call {
-            if call.name.trim().is_empty() {
-                let message = "The model wrote a tool call without a name";
+            if call.name.trim().is_empty() || call.will_continue == Some(true) {
+                let message = "The model wrote a tool call without a name, or in pieces";
                 return Err(ProviderError::transient(ErrorCode::MalformedToolCall, message));
             }
             self.written = Written::Calls;

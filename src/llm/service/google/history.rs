@@ -148,8 +148,11 @@ fn rebuilt(message: &ConversationMessage, mut sentinel: Option<&'static str>) ->
     let texts = [notes.as_str(), &message.content].into_iter().filter(|text| !text.is_empty());
     let mut parts: Vec<RequestPart<'_>> = texts.map(RequestPart::Text).collect();
     for call in &message.tool_calls {
-        let function_call =
-            FunctionCall { id: None, name: names::in_history(&call.name), args: Some(arguments(call)?) };
+        let function_call = FunctionCall {
+            name: names::in_history(&call.name),
+            args: Some(arguments(call)?),
+            ..FunctionCall::default()
+        };
         parts.push(RequestPart::Call(CallPart { function_call, thought_signature: sentinel.take() }));
     }
     if parts.is_empty() { Ok(None) } else { content("model", parts).map(Some) }

@@ -140,7 +140,8 @@ pub(super) struct FunctionCallingConfig {
 
 // ---------------------------------------------------------------- both ways
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct FunctionCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
@@ -148,6 +149,9 @@ pub(super) struct FunctionCall {
     pub(super) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) args: Option<Raw>,
+    /// Whether other parts have more of the arguments. It is not asked for.
+    #[serde(default, skip_serializing)]
+    pub(super) will_continue: Option<bool>,
 }
 
 // ---------------------------------------------------------------- the answer

@@ -6,6 +6,8 @@ use super::error::{ErrorCode, ProviderError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
     Stop,
+    /// The model stopped for a call.
+    ToolCall,
     MaxTokens,
     Safety,
     Recitation,
@@ -34,12 +36,13 @@ impl Finish {
     /// The word in `finish.reason`.
     pub(crate) fn word(self, written: Written) -> &'static str {
         match self {
-            Self::Stop if written == Written::Calls => "tool_calls",
+            Self::Stop | Self::ToolCall if written == Written::Calls => "tool_calls",
             Self::Stop => "stop",
             Self::MaxTokens => "max_tokens",
             Self::Safety => "safety",
             Self::Recitation => "recitation",
-            Self::MalformedToolCall => "malformed_tool_call",
+            // The server lost the call for which the model stopped: the text before it is no answer.
+            Self::MalformedToolCall | Self::ToolCall => "malformed_tool_call",
             Self::ContextWindow => "context_window",
             Self::Paused => "paused",
             Self::Error => "error",
@@ -74,6 +77,10 @@ impl Finish {
             Self::Safety | Self::Recitation => {
                 ProviderError::new(ErrorCode::Blocked, format!("The answer was blocked: {reason}"))
             }
+            Self::ToolCall => ProviderError::transient(
+                ErrorCode::MalformedToolCall,
+                "The model stopped for a tool call, and the answer has none",
+            ),
             Self::MalformedToolCall => ProviderError::transient(
                 ErrorCode::MalformedToolCall,
                 format!("The model wrote a tool call that cannot be read: {reason}"),

@@ -5,6 +5,7 @@
 
 mod whole;
 
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::llm::service::genai::target::Api;
@@ -40,6 +41,7 @@ impl Normal {
         let text = self.repair.event(text);
         match serde_json::from_str::<Value>(&text) {
             Ok(value) => self.value(value),
+            Err(_not_json) if is_list(&text) => text.lines().map(|line| self.event(line)).collect(),
             // The crate says that it cannot read it.
             Err(_not_json) => Ok(lines(self.name(event), &text)),
         }
@@ -96,6 +98,12 @@ impl Normal {
     }
 }
 
+/// Whether a text is several events, one on each line: their server wrote no empty lines between them.
+fn is_list(text: &str) -> bool {
+    let is_event = |line: &str| line.trim() == DONE || serde_json::from_str::<IgnoredAny>(line).is_ok();
+    text.trim().contains('\n') && text.lines().filter(|line| !line.trim().is_empty()).all(is_event)
+}
+
 /// An event as lines. The crate selects those of Anthropic by their name.
 fn lines(name: Option<&str>, data: &str) -> String {
     let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
@@ -124,9 +132,20 @@ fn failure(api: Api, event: &Value) -> Option<Value> {
     // An answer that has no part of one, but words.
     let names = ["choices", "type", "object", "usage"];
     let is_answer = names.iter().any(|name| event.get(name).is_some_and(|value| !value.is_null()));
-    let words = ["message", "detail", "msg", "error_msg", "errors", "Message"];
-    let has_words = words.iter().any(|name| event.get(name).is_some_and(is_said));
-    (!is_answer && has_words).then(|| event.clone())
+    (!is_answer && has_words(event)).then(|| event.clone())
+}
+
+/// Whether an event that is no part of an answer has the words or the code of a failure.
+fn has_words(event: &Value) -> bool {
+    let words = ["message", "detail", "msg", "errors", "Message"];
+    let is_about_error = |name: &str| name.to_ascii_lowercase().starts_with("err");
+    let is_success = |text: &str| matches!(text.to_ascii_lowercase().as_str(), "0" | "ok" | "success");
+    let is_failure = |value: &Value| is_said(value) && !value.as_str().is_some_and(is_success);
+    let fields = event.as_object().into_iter().flatten();
+    let in_status = event.pointer("/base_resp/status_code").is_some_and(is_failure);
+    let in_word = event.get("success") == Some(&Value::Bool(false));
+    let mut named = fields.filter(|(name, _)| words.contains(&name.as_str()) || is_about_error(name));
+    in_status || in_word || named.any(|(_, value)| is_failure(value))
 }
 
 /// Whether an error says something: gateways send `null`, `false`, `""` and `{}` with each event.
@@ -175,12 +194,18 @@ mod tests {
             r#"{"object":"error","message":"x","code":400}"#,
             r#"{"code":"Throttling","message":"x"}"#,
             r#"{"detail":"x"}"#,
+            r#"{"errorCode":500,"errorMessage":"x"}"#,
+            r#"{"success":false,"reason":"x"}"#,
+            r#"{"id":"a","choices":null,"base_resp":{"status_code":1013,"status_msg":"x"}}"#,
         ] {
             assert!(shown(Api::Chat, event).starts_with("failure "), "{event}");
         }
         for error in ["null", "false", "\"\"", "{}", "[]", "0", r#"{"message":null}"#] {
             let event = format!(r#"{{"error":{error},"choices":[{{"delta":{{"content":"a"}}}}]}}"#);
             assert_eq!(shown(Api::Chat, &event), "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n");
+        }
+        for harmless in [r#"{"id":"a","choices":null,"base_resp":{"status_code":0}}"#, r#"{"errorCode":"0"}"#, "{}"] {
+            assert!(!shown(Api::Chat, harmless).starts_with("failure"), "{harmless}");
         }
         let failed = r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"x"}}}"#;
         assert_eq!(shown(Api::Responses, failed), r#"failure {"code":"server_error","message":"x"}"#);

@@ -50,6 +50,38 @@ async fn an_answer_counts_in_every_form_of_its_stream() {
 }
 
 #[tokio::test]
+async fn events_without_an_empty_line_between_them_are_several() {
+    let stream = Reply::stream(format!("data: {TEXT}\ndata: {STOP}\ndata: [DONE]\n"));
+    let answer = answer_to(stream, &chat()).await;
+    assert_eq!(answer[0], "text The disk is full.");
+    assert!(answer[1].starts_with("stop|"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_text_before_a_call_that_never_came_is_no_answer() {
+    for reason in ["tool_calls", "function_call"] {
+        let stop = STOP.replace("stop\"", &format!("{reason}\""));
+        let answer = answer_to(Reply::events(&[TEXT, &stop, "[DONE]"]), &chat()).await;
+        assert!(answer[1].starts_with("malformed_tool_call|"), "{answer:?}");
+    }
+    let stop = r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}"#;
+    let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hello"}}"#;
+    let answer = answer_to(Reply::events(&[start, stop, r#"{"type":"message_stop"}"#]), &anthropic()).await;
+    assert!(answer[1].starts_with("malformed_tool_call|"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_call_without_arguments_needs_a_reason_to_stop() {
+    let call = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"1","function":{"name":"server__get","arguments":""}}]}}]}"#;
+    let answer = answer_to(Reply::events(&[call, STOP, "[DONE]"]), &chat()).await;
+    assert_eq!(answer[0], "call 1 server.get {}");
+    let cut = || Reply::events(&[call, "[DONE]"]);
+    let answer = lines(&ask(&Endpoint::start(vec![cut(), cut(), cut()]).await, &chat()).await);
+    assert!(answer.iter().all(|line| !line.starts_with("call")), "{answer:?}");
+    assert!(answer.last().is_some_and(|line| line.starts_with("error malformed_tool_call")), "{answer:?}");
+}
+
+#[tokio::test]
 async fn a_stream_that_only_ends_is_no_whole_answer() {
     let answer = answer_to(Reply::events(&[TEXT]), &chat()).await;
     assert!(answer[1].starts_with("error partial_stream_error"), "{answer:?}");

@@ -171,3 +171,13 @@ async fn a_refused_function_is_left_out_and_the_answer_names_it() {
     assert_eq!(error(&ask(&endpoint, &request()).await).code, "invalid_request");
     assert_eq!(endpoint.requests().len(), 1, "an investigation without tools proves nothing");
 }
+
+#[tokio::test]
+async fn a_call_in_pieces_that_was_not_asked_for_is_no_call() {
+    let call = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"s__get","willContinue":true}}]}}]}"#;
+    let stop = r#"{"candidates":[{"content":{"parts":[]},"finishReason":"STOP"}]}"#;
+    let cut = || Reply::events(&[call, stop]);
+    let answer = lines(&ask(&Endpoint::start(vec![cut(), cut(), cut()]).await, &request()).await);
+    assert!(answer.iter().all(|line| !line.starts_with("call")), "{answer:?}");
+    assert!(answer.last().is_some_and(|line| line.starts_with("error malformed_tool_call")), "{answer:?}");
+}

@@ -75,7 +75,21 @@ pub(super) const OVERFLOW: &[&str] = &[
     "max input characters",
     "exceeds the maximum token",
     "exceeds the token limit",
+    "max_seq_len",
+    "max seq len",
+    "max message tokens",
+    "prompt too large",
+    "prompt is too large",
+    "exceed the max input",
+    "sequence length*exceeds the",
+    "length of input and output*exceed",
+    "total tokens (*exceed",
+    "tokens exceeds the upper limit",
 ];
+
+/// No room is left for an answer.
+pub(super) const NO_ROOM: &[&str] =
+    &["max_tokens must be at least 1, got -", "max_completion_tokens must be at least 1, got -"];
 
 pub(super) const BLOCKED: &[&str] = &[
     "content management policy",

@@ -52,6 +52,11 @@ pub(in crate::llm::service::genai::frames) struct Pieces {
 
 impl Pieces {
     pub(super) fn add(&mut self, event: &Value) {
+        // The field before `tool_calls`, with one call.
+        if let Some(function) = event.pointer("/choices/0/delta/function_call").filter(|call| call.is_object()) {
+            let (name, arguments) = (text(function, "name"), addition(function.get("arguments")));
+            self.add_piece(Piece { index: Some(0), id: String::new(), name, arguments });
+        }
         let pieces = event.pointer("/choices/0/delta/tool_calls").and_then(Value::as_array);
         for piece in pieces.into_iter().flatten() {
             let function = piece.get("function").unwrap_or(&Value::Null);

@@ -34,6 +34,13 @@ fn piece(index: Option<u64>, id: Option<&str>, name: Option<&str>, arguments: Va
 }
 
 #[test]
+fn a_call_in_the_field_before_tool_calls_is_read() {
+    let event = |call: Value| json!({"choices":[{"delta":{"function_call":call}}]});
+    let pieces = [json!({"name":"a__b","arguments":""}), json!({"arguments":"{\"a\":"}), json!({"arguments":"1}"})];
+    assert_eq!(read(Api::Chat, pieces.map(event)), [" a__b {\"a\":1}"]);
+}
+
+#[test]
 fn a_call_of_anthropic_is_complete_at_the_end_of_its_block() {
     let mut calls = Calls::new(Api::Messages);
     let start = |index: u64, input: Value| {
