@@ -17,7 +17,7 @@ enum Form {
 }
 
 /// The beginnings of all known markups.
-pub(super) const OPENERS: [Opener; 33] = [
+pub(super) const OPENERS: [Opener; 35] = [
     // Hermes, Qwen, GLM, MiniMax, Granite, Nemotron, xLAM.
     structure("<tool_call>"),
     structure("<tool_calls>"),
@@ -56,6 +56,9 @@ pub(super) const OPENERS: [Opener; 33] = [
     token("to=functions."),
     token("<|constrain|>json"),
     token("<|recipient|>"),
+    // InternLM, DSML with other bars.
+    token("<|action_start|>"),
+    token("<|dsml|"),
     // Command R.
     token("<|start_action|>"),
 ];

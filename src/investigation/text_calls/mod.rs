@@ -4,25 +4,56 @@
 //! call that was not made, and no analysis. What stands in code or in a quotation is text, and so is a markup that an
 //! alert or a result has, too: an answer may quote it (`docs/decisions/0033-a-quoted-call-is-text.md`).
 
+mod json;
 mod markup;
 mod prose;
-
-use serde_json::Value;
+mod tags;
+mod written;
 
 use self::markup::Opener;
+use self::tags::Reading;
 use super::code::{ends, fence};
 use super::plan::ToolSpec;
+use super::summary::names_cause;
 
 /// Bytes behind the beginning of a markup that have to hold the name of a tool or the form of a call.
 const REACH_BYTES: usize = 300;
 /// Bytes of a call that are compared with the texts from outside.
 const SNIPPET_BYTES: usize = 64;
 
-/// The first call in the text that `is_quoted` does not know, from its markup on.
-pub fn first<'t>(text: &'t str, tools: &[ToolSpec], is_quoted: impl Fn(&str) -> bool) -> Option<&'t str> {
-    let calls = in_markup(text, tools).into_iter().chain(in_a_fence(text, tools)).chain(as_json(text, tools));
+/// What the labels of `ReAct` are in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// The format of the answer, which its own parser reads.
+    Format,
+    /// A call that was not made.
+    Call,
+}
+
+/// The first call in the text that `is_quoted` does not know, from its markup on. A form that may also be the mention of
+/// a call counts only in a text that names no cause: a report may end with the call that it recommends.
+pub fn first<'t>(
+    text: &'t str,
+    tools: &[ToolSpec],
+    labels: Labels,
+    is_quoted: impl Fn(&str) -> bool,
+) -> Option<&'t str> {
+    let prose = prose::prose(text);
+    let mut calls = in_markup(text, &prose, tools);
+    let (in_tags, mentions): (Vec<_>, Vec<_>) =
+        tags::found(&prose, tools).into_iter().partition(|(_, reading)| *reading == Reading::Call);
+    calls.extend(in_tags.into_iter().map(|(at, _)| at));
+    calls.extend(in_a_fence(text, tools));
+    calls.extend(json::at_the_end(text, tools));
+    calls.extend(written::action(&prose, tools).filter(|_at| labels == Labels::Call));
+    if !names_cause(text) {
+        calls.extend(mentions.into_iter().map(|(at, _)| at));
+        calls.extend(written::at_the_end(&prose, tools));
+        calls.extend(written::labelled(&prose, tools));
+        calls.extend(last_fence(text).filter(|(_, code)| begins_call(code, tools)).map(|(at, _)| at));
+    }
     let own = |at: &usize| !is_quoted(&snippet(text.get(*at..).unwrap_or_default()));
-    calls.filter(own).min().and_then(|at| text.get(at..))
+    calls.into_iter().filter(own).min().and_then(|at| text.get(at..))
 }
 
 /// The markup of a call that [`first`] has found, for people: `<tool_call>`, a fence with its language, or JSON.
@@ -56,11 +87,10 @@ fn bare(text: &str) -> String {
 }
 
 /// The offsets of markups outside of code that begin a call.
-fn in_markup(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
+fn in_markup(text: &str, prose: &str, tools: &[ToolSpec]) -> Vec<usize> {
     if !markup::may_begin(text) {
         return Vec::new();
     }
-    let prose = prose::prose(text);
     let lower = prose.to_ascii_lowercase();
     let begins = |(at, opener): &(usize, &Opener)| {
         let behind = text.get(at + opener.word.len()..).unwrap_or_default();
@@ -70,6 +100,41 @@ fn in_markup(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
     let found =
         markup::OPENERS.iter().flat_map(|opener| lower.match_indices(opener.word).map(move |(at, _)| (at, opener)));
     found.filter(begins).map(|(at, _)| at).collect()
+}
+
+/// The text behind the name of an offered tool with which it begins, in the spelling of the plan or of a function.
+fn offered<'t>(text: &'t str, tools: &[ToolSpec]) -> Option<&'t str> {
+    let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
+    let behind = |name: &str| text.strip_prefix(name).filter(|behind| !behind.starts_with(is_of_name));
+    tools.iter().find_map(|tool| behind(&tool.name).or_else(|| behind(&tool.name.replacen('.', "__", 1))))
+}
+
+/// Whether code is a call, in a markup or as in a program.
+fn begins_call(code: &str, tools: &[ToolSpec]) -> bool {
+    let code = code.trim();
+    let is_first = |at: &usize| *at == 0;
+    let is_tag = || tags::found(code, tools).iter().any(|(at, _)| is_first(at));
+    written::begins(code, tools) || is_tag() || in_markup(code, code, tools).iter().any(is_first)
+}
+
+/// The fence with which a text ends: its offset and its code.
+fn last_fence(text: &str) -> Option<(usize, &str)> {
+    let (mut open, mut last, mut at) = (None, None, 0);
+    for line in text.split_inclusive('\n') {
+        match open {
+            None => {
+                open = fence(line).map(|mark| (mark, at, at + line.len()));
+                last = last.filter(|_last| open.is_none() && line.trim().is_empty());
+            }
+            Some((mark, begin, content)) if ends(line.trim_end_matches(['\n', '\r']), mark) => {
+                last = text.get(content..at).map(|code| (begin, code));
+                open = None;
+            }
+            Some(_) => {}
+        }
+        at += line.len();
+    }
+    last
 }
 
 /// Whether the text has the name of an offered tool, in the spelling of the plan or of a function.
@@ -90,7 +155,7 @@ fn in_a_fence(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
             }
             Some((mark, begin, content, ref info)) if ends(line.trim_end_matches(['\n', '\r']), mark) => {
                 let (code, rest) = (text.get(content..at), text.get(at + line.len()..));
-                let is_call = code.is_some_and(|code| is_json_call(code, tools));
+                let is_call = code.is_some_and(|code| json::is_only_calls(code, tools));
                 let is_last = rest.is_some_and(|rest| rest.trim().is_empty());
                 if markup::FENCES.contains(&info.as_str()) || (is_last && is_call) {
                     found.push(begin);
@@ -103,39 +168,11 @@ fn in_a_fence(text: &str, tools: &[ToolSpec]) -> Vec<usize> {
     }
     if let Some((_, begin, content, info)) = open
         && (markup::FENCES.contains(&info.as_str())
-            || text.get(content..).is_some_and(|code| is_json_call(code, tools)))
+            || text.get(content..).is_some_and(|code| json::is_only_calls(code, tools)))
     {
         found.push(begin);
     }
     found
-}
-
-/// A text that is nothing but a call as JSON, or ends with one behind words.
-fn as_json(text: &str, tools: &[ToolSpec]) -> Option<usize> {
-    let trimmed = text.trim_end();
-    let starts = |at: &usize| {
-        let before = text.get(..*at).unwrap_or_default();
-        before.trim_start().is_empty() || before.ends_with('\n')
-    };
-    let braces = text.match_indices(['{', '[']).map(|(at, _)| at).filter(starts);
-    braces.take(16).find(|at| trimmed.get(*at..).is_some_and(|json| is_json_call(json, tools)))
-}
-
-/// Whether a JSON text is a call of an offered tool, or a list of such calls.
-fn is_json_call(text: &str, tools: &[ToolSpec]) -> bool {
-    let Ok(value) = serde_json::from_str::<Value>(text.trim()) else { return false };
-    match value.as_array() {
-        Some(calls) => !calls.is_empty() && calls.iter().all(|call| is_call(call, tools)),
-        None => is_call(&value, tools),
-    }
-}
-
-fn is_call(value: &Value, tools: &[ToolSpec]) -> bool {
-    let call = value.get("function").filter(|function| function.is_object()).unwrap_or(value);
-    let name = ["name", "tool", "tool_name", "function"].iter().find_map(|key| call.get(key)?.as_str());
-    let has_arguments =
-        ["arguments", "parameters", "args", "input", "tool_input"].iter().any(|key| call.get(key).is_some());
-    has_arguments && name.is_some_and(|name| names_tool(name, tools))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::investigation::execution::answers::verdict::{CALL_IN_TEXT, Ended, MAX
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{About, Answer, Entry, FailureSource, Finish, Mark, Role};
 use crate::investigation::react;
-use crate::investigation::text_calls;
+use crate::investigation::text_calls::{self, Labels};
 use crate::investigation::visible::is_blank;
 
 /// An answer that ends the execution if no other one comes.
@@ -48,7 +48,8 @@ impl State {
 
     /// The first call that the model has left in a text of its own, from its markup on.
     pub fn text_call<'t>(&self, text: &'t str) -> Option<&'t str> {
-        text_calls::first(text, &self.plan.tools, |snippet| {
+        let labels = if self.plan.strategy.binds_tools() { Labels::Call } else { Labels::Format };
+        text_calls::first(text, &self.plan.tools, labels, |snippet| {
             self.texts_from_outside().any(|outside| text_calls::has_snippet(outside, snippet))
         })
     }
