@@ -18,7 +18,7 @@ use serde_json::Value;
 use self::as_text::as_text;
 use self::rebuild::{rebuilt, result};
 pub(super) use self::replay::{REASONING_FIELD, provider_data};
-use self::replay::{replayed, replayed_items};
+use self::replay::{fill_reasoning, replayed, replayed_items};
 use super::target::{Api, Selection};
 use crate::llm::proto::{ConversationMessage, GenerateRequest};
 use crate::llm::service::provider::{ErrorCode, ProviderError, foreign};
@@ -99,6 +99,7 @@ fn convert(
     match selection.api {
         Api::Messages => history.mark_cache(),
         Api::Converse => history.join_roles(),
+        Api::Chat if selection.provider() != "mistral" => fill_reasoning(&mut history.messages),
         Api::Responses | Api::Chat | Api::Ollama => {}
     }
     Ok(history)

@@ -174,6 +174,24 @@ fn reasoning(message: &ConversationMessage, selection: Selection<'_>, parts: Vec
     Some(vec![rest])
 }
 
+/// A server that wants the field back refuses each call without it, also one before which the model did not think. A
+/// blank is what the field may have then: some servers take an empty text for a missing one.
+pub(super) fn fill_reasoning(messages: &mut [ChatMessage]) {
+    let has_reasoning =
+        |message: &ChatMessage| message.content.iter().any(|part| matches!(part, ContentPart::ReasoningContent(_)));
+    if !messages.iter().any(has_reasoning) {
+        return;
+    }
+    for message in messages {
+        let has_calls = message.content.iter().any(|part| matches!(part, ContentPart::ToolCall(_)));
+        if has_calls && !has_reasoning(message) {
+            let parts = std::mem::take(&mut message.content).into_parts();
+            let filled = std::iter::once(ContentPart::ReasoningContent(" ".to_owned())).chain(parts);
+            message.content = filled.collect::<Vec<_>>().into();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,6 +305,30 @@ mod tests {
             let expected = vec![vec!["reasoning hm".to_owned(), "call 1 a__b {}".to_owned()]];
             assert_eq!(replay(provider, "m", &own), Some(expected), "{provider}");
         }
+    }
+
+    #[test]
+    fn a_call_without_reasoning_gets_a_blank_beside_one_with_it() {
+        use ::genai::chat::ToolCall;
+        let call = || {
+            let arguments = Value::Null;
+            let (call_id, fn_name) = ("1".to_owned(), "a__b".to_owned());
+            ContentPart::ToolCall(ToolCall { call_id, fn_name, fn_arguments: arguments, thought_signatures: None })
+        };
+        let answer = |parts: Vec<ContentPart>| ChatMessage::assistant(parts);
+        let reasoning = |messages: &[ChatMessage]| -> Vec<usize> {
+            let count = |message: &ChatMessage| {
+                message.content.iter().filter(|part| matches!(part, ContentPart::ReasoningContent(_))).count()
+            };
+            messages.iter().map(count).collect()
+        };
+        let thought = ContentPart::ReasoningContent("hm".to_owned());
+        let mut messages = [answer(vec![thought, call()]), answer(vec![call()]), ChatMessage::assistant("text")];
+        fill_reasoning(&mut messages);
+        assert_eq!(reasoning(&messages), [1, 1, 0]);
+        let mut plain = [answer(vec![call()])];
+        fill_reasoning(&mut plain);
+        assert_eq!(reasoning(&plain), [0]);
     }
 
     #[test]
