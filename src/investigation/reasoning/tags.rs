@@ -1,7 +1,7 @@
 //! The tags of reasoning and the tokens of chat templates.
 
 /// The characters that a tag begins with.
-pub(super) const STARTS: [char; 3] = ['<', '[', '◁'];
+pub(super) const STARTS: [char; 5] = ['<', '[', '◁', '&', '＜'];
 
 /// What a tag does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +47,20 @@ const MAX_NAME: usize = 40;
 const MAX_TAG: usize = 100;
 
 /// Tokens that are written exactly so, but for upper and lower case.
-const TOKENS: [(&str, Tag); 44] = [
+const TOKENS: [(&str, Tag); 50] = [
     ("◁think▷", Tag::Open),
     ("◁/think▷", Tag::Close),
     ("<|begin_of_solution|>", Tag::Answer),
     ("<|end_of_solution|>", Tag::End),
     ("<|start_response|>", Tag::Answer),
     ("<|end_response|>", Tag::End),
+    // Escaped by a gateway, or with letters of another width.
+    ("&lt;think&gt;", Tag::Open),
+    ("&lt;/think&gt;", Tag::Close),
+    ("&lt;thinking&gt;", Tag::Open),
+    ("&lt;/thinking&gt;", Tag::Close),
+    ("＜think＞", Tag::Open),
+    ("＜/think＞", Tag::Close),
     // Apertus and MedGemma.
     ("<|inner_prefix|>", Tag::Open),
     ("<|inner_suffix|>", Tag::Close),

@@ -14,7 +14,7 @@ fn both(text: &str, reasoning: &str) -> (String, String) {
 }
 
 /// Opening and closing tags of all styles.
-const STYLES: [(&str, &str); 26] = [
+const STYLES: [(&str, &str); 28] = [
     ("<think>", "</think>"),
     ("<THINK>", "</Think>"),
     ("<thinking>", "</thinking>"),
@@ -41,6 +41,8 @@ const STYLES: [(&str, &str); 26] = [
     ("[BEGIN_THINK]", "[END_THINK]"),
     ("[REASONING]", "[/REASONING]"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("&lt;think&gt;", "&lt;/think&gt;"),
+    ("＜think＞", "＜/think＞"),
 ];
 
 #[test]
