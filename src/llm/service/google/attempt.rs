@@ -186,7 +186,7 @@ impl Reader {
                 Some(bytes) => events.push(bytes)?,
                 None => events.end(),
             }
-            while let Some(event) = events.next()? {
+            while let Some(event) = events.next() {
                 answer.add(&event).await?;
                 self.last = Some(Instant::now());
             }

@@ -299,7 +299,7 @@ impl Answer {
         };
         self.events.push(&bytes)?;
         let mut written = Vec::new();
-        while let Some(event) = self.events.next()? {
+        while let Some(event) = self.events.next() {
             match self.normal.event(&event) {
                 Ok(event) => written.extend_from_slice(event.as_bytes()),
                 Err(error) => {

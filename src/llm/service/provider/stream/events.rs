@@ -4,6 +4,8 @@
 //! plain JSON in the middle of a stream, and gateways a whole answer. The last event counts without the blank line
 //! after it.
 
+use std::borrow::Cow;
+
 use bytes::BytesMut;
 use sseer::parser::{RawEventLineOwned, parse_line_from_buffer};
 
@@ -49,29 +51,21 @@ impl Events {
     }
 
     /// The next whole event: its data, or JSON that stands in the stream without a frame.
-    ///
-    /// # Errors
-    /// When a line is not UTF-8.
-    pub(crate) fn next(&mut self) -> Result<Option<String>, ProviderError> {
+    pub(crate) fn next(&mut self) -> Option<String> {
         if !self.has_begun && !self.skip_byte_order_mark() {
-            return Ok(None);
+            return None;
         }
         while let Some(line) = parse_line_from_buffer(&mut self.buffer, &mut self.scanned) {
             let event = match line {
                 RawEventLineOwned::Comment => None,
                 RawEventLineOwned::Empty => self.data.take(),
-                RawEventLineOwned::Field { field_name, field_value } => {
-                    self.field(&field_name, field_value.as_deref())?
-                }
+                RawEventLineOwned::Field { field_name, field_value } => self.field(&field_name, field_value.as_deref()),
             };
             if event.is_some() {
-                return Ok(event);
+                return event;
             }
         }
-        if self.has_ended {
-            return Ok(self.take_unframed());
-        }
-        Ok(None)
+        if self.has_ended { self.take_unframed() } else { None }
     }
 
     /// Text without a frame, if it is a whole JSON value.
@@ -92,49 +86,49 @@ impl Events {
         true
     }
 
-    fn field(&mut self, name: &[u8], value: Option<&[u8]>) -> Result<Option<String>, ProviderError> {
+    fn field(&mut self, name: &[u8], value: Option<&[u8]>) -> Option<String> {
         match name {
             b"data" => {
-                let value = text(value.unwrap_or_default())?;
+                let value = text(value.unwrap_or_default());
                 match &mut self.data {
                     Some(data) => {
                         data.push('\n');
-                        data.push_str(value);
+                        data.push_str(&value);
                     }
-                    None => self.data = Some(value.to_owned()),
+                    None => self.data = Some(value.into_owned()),
                 }
-                Ok(None)
+                None
             }
-            b"event" | b"id" | b"retry" => Ok(None),
+            b"event" | b"id" | b"retry" => None,
             _ => self.unframed(name, value),
         }
     }
 
     /// Adds a line without a frame. Returns the collected text as soon as it is a whole JSON value.
-    fn unframed(&mut self, name: &[u8], value: Option<&[u8]>) -> Result<Option<String>, ProviderError> {
-        let (name, value) = (text(name)?, value.map(text).transpose()?);
+    fn unframed(&mut self, name: &[u8], value: Option<&[u8]>) -> Option<String> {
+        let (name, value) = (text(name), value.map(text));
         let is_start = self.unframed.is_empty() && !name.trim_start().starts_with(['{', '[']);
-        if is_start || self.unframed.len() + name.len() + value.map_or(0, str::len) > MAX_UNFRAMED_BYTES {
-            return Ok(None);
+        if is_start || self.unframed.len() + name.len() + value.as_deref().map_or(0, str::len) > MAX_UNFRAMED_BYTES {
+            return None;
         }
-        self.unframed.push_str(name);
+        self.unframed.push_str(&name);
         if let Some(value) = value {
             // The parser removed the colon and a blank.
             self.unframed.push_str(": ");
-            self.unframed.push_str(value);
+            self.unframed.push_str(&value);
         }
         self.unframed.push('\n');
         let is_end = self.unframed.len() <= MAX_EARLY_BYTES && self.unframed.trim_end().ends_with(['}', ']']);
         if is_end && serde_json::from_str::<serde::de::IgnoredAny>(&self.unframed).is_ok() {
-            return Ok(Some(std::mem::take(&mut self.unframed)));
+            return Some(std::mem::take(&mut self.unframed));
         }
-        Ok(None)
+        None
     }
 }
 
-fn text(bytes: &[u8]) -> Result<&str, ProviderError> {
-    let message = "the stream contains a line that is not UTF-8";
-    std::str::from_utf8(bytes).map_err(|_error| ProviderError::transient(ErrorCode::Provider, message))
+/// A line with U+FFFD for what is no UTF-8: one byte costs no answer.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
 }
 
 #[cfg(test)]
@@ -147,12 +141,12 @@ mod tests {
         let mut found = Vec::new();
         for piece in response.chunks(size) {
             events.push(piece).unwrap();
-            while let Some(event) = events.next().unwrap() {
+            while let Some(event) = events.next() {
                 found.push(event);
             }
         }
         events.end();
-        while let Some(event) = events.next().unwrap() {
+        while let Some(event) = events.next() {
             found.push(event);
         }
         found
@@ -186,10 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_and_what_has_no_end_is_refused() {
-        let mut events = Events::default();
-        events.push(b"data: \xff\xfe\n\n").unwrap();
-        assert!(events.next().unwrap_err().message.contains("UTF-8"));
+    fn a_byte_that_is_no_text_is_replaced_and_what_has_no_end_is_refused() {
+        assert_eq!(events(b"data: caf\xe9 a\n\ndata: b\n\n", 1), ["caf\u{FFFD} a", "b"]);
         let mut events = Events::default();
         let piece = vec![b'x'; MAX_EVENT_BYTES / 2];
         events.push(&piece).unwrap();

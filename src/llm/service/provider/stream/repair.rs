@@ -1,7 +1,7 @@
 //! Mends the JSON of a provider where readers of JSON refuse a whole text for one letter of it.
 //!
 //! A half of a surrogate pair is joined with its other half, which may be in the next event; a half without another
-//! becomes U+FFFD. `NaN` and `Infinity` become `null`. Every other text stays as it is.
+//! becomes U+FFFD. `NaN` and `Infinity` become `null`, and a control character in a text its escape. Every other text stays as it is.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ fn pair(high: char, low: char) -> Option<char> {
 
 fn mend(json: &str, replaced: fn(u32) -> char) -> Cow<'_, str> {
     let has_fault = ["\\ud", "\\uD", "NaN", "Infinity"].iter().any(|fault| json.contains(fault));
-    if !has_fault {
+    if !has_fault && !json.contains(|letter: char| letter.is_ascii_control()) {
         return Cow::Borrowed(json);
     }
     let mut mended = String::with_capacity(json.len());
@@ -129,8 +129,11 @@ fn mend(json: &str, replaced: fn(u32) -> char) -> Cow<'_, str> {
 
 /// The length of the next token within a text, and what replaces it.
 fn in_text(rest: &str, replaced: fn(u32) -> char) -> (usize, Option<String>) {
-    if !rest.starts_with('\\') {
-        return (1, None);
+    match rest.chars().next() {
+        Some('\\') => {}
+        // A control character that JSON wants escaped.
+        Some(letter @ '\u{0}'..='\u{1f}') => return (1, Some(format!("\\u{:04x}", u32::from(letter)))),
+        Some(_) | None => return (1, None),
     }
     match (unit(rest), rest.get(6..).and_then(unit)) {
         (Some(high), Some(low)) if high < FIRST_LOW && low >= FIRST_LOW => (12, None),
@@ -211,6 +214,7 @@ mod tests {
             (r#"{"a":NaN,"b":[-Infinity, Infinity,1]}"#, r#"{"a":null,"b":[null, null,1]}"#),
             (r#"{"a":"NaN \" Infinity"}"#, r#"{"a":"NaN \" Infinity"}"#),
             (r#"{"a":"\ud83d"}"#, "{\"a\":\"\u{FFFD}\"}"),
+            ("{\n\"a\":\"x\ty\u{1}\"}", "{\n\"a\":\"x\\u0009y\\u0001\"}"),
             (r#"{"a":"x\"#, r#"{"a":"x\"#),
             (r#"{"a":"\ud8"#, r#"{"a":"\ud8"#),
         ] {
