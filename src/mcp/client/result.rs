@@ -20,7 +20,12 @@ pub(super) fn reply(result: &CallToolResult, mask: &Mask) -> ToolReply {
 /// Reads a result that is not as the protocol has it, block by block; `None` if it is no result at all.
 pub(super) fn read(value: &Value) -> Option<CallToolResult> {
     let structured = value.get("structuredContent").filter(|content| !content.is_null());
-    let blocks = match value.get("content") {
+    let bare = || {
+        Some(value)
+            .filter(|value| value.is_string() || value.as_array().is_some_and(|list| !list.is_empty()))
+            .or_else(|| value.get("toolResult"))
+    };
+    let blocks = match value.get("content").or_else(bare) {
         Some(Value::String(text)) => vec![ContentBlock::text(text.clone())],
         Some(Value::Array(blocks)) => blocks.iter().map(read_block).collect(),
         Some(Value::Null) | None if structured.is_some() => Vec::new(),
@@ -40,8 +45,12 @@ fn read_block(block: &Value) -> ContentBlock {
     }
     let kind = block.get("type").and_then(Value::as_str).unwrap_or("unknown");
     let text = ["", "/text", "/resource/text"].iter().find_map(|place| block.pointer(place)?.as_str());
+    let as_json = || {
+        let value = ["text", "json"].iter().find_map(|name| block.get(*name).filter(|value| !value.is_null()))?;
+        Some(value.to_string())
+    };
     let link = || Some(format!("<{}>", block.pointer("/uri").or_else(|| block.pointer("/resource/uri"))?.as_str()?));
-    let text = text.map(str::to_owned).or_else(link);
+    let text = text.map(str::to_owned).or_else(as_json).or_else(link);
     ContentBlock::text(text.unwrap_or_else(|| format!("[content of the type {kind:?} that cannot be read]")))
 }
 
@@ -179,12 +188,17 @@ mod tests {
             (json!({"type": "resource_link", "uri": "file:///a"}), "<file:///a>"),
             (json!({"type": "resource", "resource": {"text": "a"}}), "a"),
             (json!("a"), "a"),
+            (json!({"type": "text", "text": {"pods": 3}}), "{\"pods\":3}"),
+            (json!({"type": "json", "json": {"pods": 3}}), "{\"pods\":3}"),
             (json!(null), "[content of the type \"unknown\" that cannot be read]"),
         ] {
             let content = json!([block, {"type": "text", "text": "the answer"}]);
             assert_eq!(odd(content), answered(&format!("{shown}\nthe answer")), "{block}");
         }
         assert_eq!(odd(json!("a text")), answered("a text"));
+        for bare in [json!("a text"), json!([{"type": "text", "text": "a text"}]), json!({"toolResult": "a text"})] {
+            assert_eq!(reply(&read(&bare).unwrap(), &Mask::default()), answered("a text"), "{bare}");
+        }
         assert_eq!(odd(json!({"type": "text", "text": "a"})), answered("a"));
     }
 
@@ -196,7 +210,7 @@ mod tests {
         };
         assert!(is_error);
         assert_eq!(reply(&read(&json!({"structuredContent": [1]})).unwrap(), &Mask::default()), answered("[1]"));
-        for value in [json!({}), json!({"content": 7}), json!({"content": null}), json!([]), json!("a")] {
+        for value in [json!({}), json!({"content": 7}), json!({"content": null}), json!([]), json!(7)] {
             assert_eq!(read(&value), None, "{value}");
         }
     }

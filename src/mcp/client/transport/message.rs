@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::initialize;
 use super::open::OpenRequests;
 use super::repair;
 use super::skipped::SkippedMessage;
@@ -32,7 +33,7 @@ struct Envelope<'a> {
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(default, borrow, deserialize_with = "present")]
     method: Option<&'a RawValue>,
     #[serde(default, borrow, deserialize_with = "present")]
     result: Option<&'a RawValue>,
@@ -46,8 +47,13 @@ fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
 }
 
 impl Envelope<'_> {
+    /// Whether it is a request or a notification of the server. Some answers have a `method` that is `null`.
+    fn is_request(&self) -> bool {
+        self.method.is_some_and(|method| method.get() != "null")
+    }
+
     fn is_message(&self) -> bool {
-        let has_content = self.method.is_some() || self.result.is_some() || self.error.is_some();
+        let has_content = self.is_request() || self.result.is_some() || self.error.is_some();
         has_content && (self.jsonrpc.is_some() || self.id.is_some())
     }
 }
@@ -61,6 +67,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], open: &OpenRequests) -> Option<Cow<'a, [
     let is_clean = matches!(text, Cow::Borrowed(_)) && !repair::may_have_half_character(&text);
     // The members of an envelope are skipped and not read: numbers without end and nesting without end are found here.
     if is_clean
+        && is_object(&text)
         && let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(&text)
         && is_json(bytes)
     {
@@ -73,12 +80,20 @@ pub(super) fn read<'a>(bytes: &'a [u8], open: &OpenRequests) -> Option<Cow<'a, [
     found(&repaired, open).or_else(|| unreadable(bytes, open)).map(Cow::Owned)
 }
 
+/// A list would be read as the members of an envelope, in their order.
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Value>(bytes).is_ok()
 }
 
 /// The first message in a text. A log may have written before it or after it, on the same line.
 fn found(text: &str, open: &OpenRequests) -> Option<Vec<u8>> {
+    if let Some(answer) = in_batch(text, open) {
+        return Some(answer);
+    }
     let beginnings = text.match_indices('{').map(|(at, _)| at).take(MAX_BEGINNINGS);
     beginnings.into_iter().find_map(|at| {
         let rest = text.get(at..)?;
@@ -89,9 +104,22 @@ fn found(text: &str, open: &OpenRequests) -> Option<Vec<u8>> {
     })
 }
 
+/// The answer to an open request in a list of messages, which some versions of the protocol allow.
+fn in_batch(text: &str, open: &OpenRequests) -> Option<Vec<u8>> {
+    let batch: Vec<&RawValue> = serde_json::from_str(text.trim()).ok()?;
+    batch.into_iter().find_map(|raw| {
+        let envelope: Envelope<'_> = serde_json::from_str(raw.get()).ok()?;
+        let is_answer = !envelope.is_request() && envelope.is_message();
+        let is_answer = is_answer && is_object(raw.get());
+        let is_open = envelope.id.is_some_and(|id| open.has(id.get().trim_matches('"')));
+        let message = Some(raw.get()).filter(|_raw| is_answer && is_open)?;
+        Some(written(&envelope, open).unwrap_or_else(|| message.as_bytes().to_vec()))
+    })
+}
+
 /// A message of the server in the form of JSON-RPC; `None` if it has this form.
 fn written(envelope: &Envelope<'_>, open: &OpenRequests) -> Option<Vec<u8>> {
-    if envelope.method.is_some() {
+    if envelope.is_request() {
         return None;
     }
     let is_null = |value: &&RawValue| value.get() == "null";
@@ -110,7 +138,10 @@ fn written(envelope: &Envelope<'_>, open: &OpenRequests) -> Option<Vec<u8>> {
         (Some(_), _) => None,
         (None, Some(error)) => Some(error_of(error)),
     };
+    let mended = envelope.result.filter(|_result| error.is_none()).and_then(initialize::mended);
     let is_as_it_should_be = given.is_some()
+        && mended.is_none()
+        && envelope.method.is_none()
         && envelope.jsonrpc.is_some_and(|version| version.get() == "\"2.0\"")
         && match (envelope.result, envelope.error) {
             (Some(_), None) => true,
@@ -122,7 +153,10 @@ fn written(envelope: &Envelope<'_>, open: &OpenRequests) -> Option<Vec<u8>> {
     }
     let content = match (error, envelope.result) {
         (Some(error), _) => format!(r#""error":{error}"#),
-        (None, result) => format!(r#""result":{}"#, result.map_or("null", RawValue::get)),
+        (None, result) => match mended {
+            Some(mended) => format!(r#""result":{mended}"#),
+            None => format!(r#""result":{}"#, result.map_or("null", RawValue::get)),
+        },
     };
     Some(format!(r#"{{"jsonrpc":"2.0","id":{id},{content}}}"#).into_bytes())
 }
@@ -211,10 +245,16 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":null,"result":{"a":1.0}}"#, good),
             (r#"{"jsonrpc":"2.0","result":{"a":1.0}}"#, good),
             (r#"{"id":7,"result":{"a":1.0}}"#, good),
+            (r#"{"jsonrpc":"2.0","id":7,"method":null,"result":{"a":1.0}}"#, good),
             (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}"#, error),
             (r#"{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-1,"message":"m"}}"#, error),
             (&format!("INFO {{pods}} listed {good}"), good),
             (&format!("2026 {good} done"), good),
+            (&format!(r#"[{{"jsonrpc":"2.0","method":"notifications/x"}},{good}]"#), good),
+            (
+                "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":\"x\ty\"}}",
+                r#"{"jsonrpc":"2.0","id":7,"result":{"a":"x\u0009y"}}"#,
+            ),
             (r#"{"jsonrpc":"2.0","id":7,"result":{"a":NaN}}"#, r#"{"jsonrpc":"2.0","id":7,"result":{"a":null}}"#),
             (r#"{"jsonrpc":"2.0","id":7,"result":{"a":1e999}}"#, r#"{"jsonrpc":"2.0","id":7,"result":{"a":null}}"#),
             (

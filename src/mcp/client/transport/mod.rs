@@ -6,6 +6,7 @@ mod repair;
 mod skipped;
 mod message;
 mod process;
+mod initialize;
 mod lines;
 pub(super) mod http;
 

@@ -16,14 +16,19 @@ pub(super) fn may_have_half_character(text: &str) -> bool {
     text.as_bytes().windows(3).any(|window| window.eq_ignore_ascii_case(b"\\ud"))
 }
 
-/// The same JSON with U+FFFD for each half of a character in its texts, and `null` for numbers that are none or too
-/// large.
+/// The same JSON with U+FFFD for each half of a character in its texts, an escape for each control character in them,
+/// and `null` for numbers that are none or too large.
 pub(super) fn repaired(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
     let mut in_text = false;
     while let Some(letter) = rest.chars().next() {
         let (written, length) = match (in_text, letter) {
+            (true, '\u{0}'..='\u{1f}') => {
+                // A control character that JSON wants escaped.
+                out.push_str(&format!("\\u{:04x}", u32::from(letter)));
+                ("", letter.len_utf8())
+            }
             (true, '\\') => escape(rest),
             (false, 'N' | 'I' | '-' | '+' | '0'..='9') => number(rest),
             (_, letter) => {
@@ -89,6 +94,7 @@ mod tests {
             (r#"{"a":"\ud83d"}"#, r#"{"a":"\ufffd"}"#),
             (r#"[NaN,-Infinity, Infinity,-1,"NaN \" NaN"]"#, r#"[null,null, null,-1,"NaN \" NaN"]"#),
             ("[1e999,-1e999,1e9,12]", "[null,null,1e9,12]"),
+            ("{\n\"a\":\"x\ty\u{1b}\"}", "{\n\"a\":\"x\\u0009y\\u001b\"}"),
             ("\"\\", "\"\\"),
             ("\"\\é", "\"\\é"),
         ] {

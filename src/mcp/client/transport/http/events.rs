@@ -34,7 +34,8 @@ pub(super) fn events(
         let mut response = response?;
         match response.chunk().await {
             Ok(Some(chunk)) => Some((Ok(chunk), Some(response))),
-            Ok(None) => None,
+            // The last event of a stream that ended as a whole may lack its empty line.
+            Ok(None) => Some((Ok(Bytes::from_static(b"\n\n")), None)),
             Err(error) => Some((Err(Broken::Lost(HttpFault::of(error))), None)),
         }
     });
@@ -55,10 +56,11 @@ pub(super) fn events(
 fn with_message(event: Sse, open: &OpenRequests) -> Sse {
     let Some(data) = &event.data else { return event };
     match message::read(data.as_bytes(), open) {
-        Some(Cow::Borrowed(_)) => event,
+        // A message is one under any name of its event.
+        Some(Cow::Borrowed(_)) => Sse { event: None, ..event },
         Some(Cow::Owned(message)) => {
             let data = String::from_utf8_lossy(&message).into_owned();
-            Sse { data: Some(data), ..event }
+            Sse { event: None, data: Some(data), ..event }
         }
         None => Sse { event: None, data: None, ..event },
     }
