@@ -30,8 +30,8 @@ pub enum Labels {
     Call,
 }
 
-/// The first call in the text that `is_quoted` does not know, from its markup on. A form that may also be the mention of
-/// a call counts only in a text that names no cause: a report may end with the call that it recommends.
+/// The first call in the text that `is_quoted` does not know, from its markup on. A form that may also be the mention
+/// of a call counts only in a text that names no cause: a report may end with the call that it recommends.
 pub fn first<'t>(
     text: &'t str,
     tools: &[ToolSpec],

@@ -1,7 +1,8 @@
 //! Mends the JSON of a provider where readers of JSON refuse a whole text for one letter of it.
 //!
 //! A half of a surrogate pair is joined with its other half, which may be in the next event; a half without another
-//! becomes U+FFFD. `NaN` and `Infinity` become `null`, and a control character in a text its escape. Every other text stays as it is.
+//! becomes U+FFFD. `NaN` and `Infinity` become `null`, and a control character in a text its escape. Every other text
+//! stays as it is.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
