@@ -21,6 +21,9 @@ const REACH_BYTES: usize = 300;
 /// Bytes of a call that are compared with the texts from outside.
 const SNIPPET_BYTES: usize = 64;
 
+/// Bytes of a tag that is shown to people.
+const MARKUP_BYTES: usize = 40;
+
 /// What the labels of `ReAct` are in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
@@ -61,10 +64,12 @@ pub fn markup_of(call: &str) -> &str {
     if let Some(opener) = markup::OPENERS.iter().find(|opener| begins(call, opener.word)) {
         return call.get(..opener.word.len()).unwrap_or_default();
     }
-    if fence(call.lines().next().unwrap_or_default()).is_some() {
-        return call.lines().next().unwrap_or_default().trim();
+    let line = call.lines().next().unwrap_or_default().trim();
+    let is_tag = |text: &str| text.starts_with(['<', '[']) && text.len() <= MARKUP_BYTES;
+    if let Some(tag) = line.split_inclusive(['>', ']']).next().filter(|tag| is_tag(tag)) {
+        return tag;
     }
-    "JSON"
+    if fence(line).is_some() || line.to_ascii_lowercase().starts_with("action") { line } else { "JSON" }
 }
 
 fn begins(text: &str, word: &str) -> bool {

@@ -7,7 +7,7 @@ use crate::investigation::execution::answers::verdict::{CALL_IN_TEXT, Ended, Ver
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::plan::Strategy;
 use crate::investigation::react::{Reply, ReplyKind};
-use crate::investigation::text_calls;
+use crate::investigation::text_calls::{self, Labels};
 use crate::investigation::visible::is_blank;
 use crate::llm::client::Observed;
 
@@ -142,5 +142,6 @@ fn without_call(observed: &Observed) -> Reading {
 
 /// The markup of the first call in a text.
 fn markup(text: &str) -> Option<String> {
-    text_calls::first(text, &[tool()], |_| false).map(|call| text_calls::markup_of(call).to_owned())
+    let call = text_calls::first(text, &[tool()], Labels::Call, |_| false);
+    call.map(|call| text_calls::markup_of(call).to_owned())
 }

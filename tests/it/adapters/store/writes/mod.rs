@@ -98,7 +98,7 @@ async fn a_refused_swap_takes_no_number() {
 async fn send(
     store: tarsy::store::Store,
     lease: tarsy::engine::ports::Lease,
-    checkpoint: tarsy::engine::ports::Checkpoint,
+    checkpoint: Checkpoint,
 ) -> Result<Vec<Option<u32>>, StoreError> {
     store.append(lease, checkpoint).await.map(|appended| appended.events)
 }
