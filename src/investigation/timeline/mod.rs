@@ -24,6 +24,9 @@ macro_rules! words {
         }
 
         impl $name {
+            /// The words that this version knows, in their order.
+            pub const KNOWN: &[&str] = &[$($word),*];
+
             /// The word on the wire and in the store.
             pub fn as_str(&self) -> &str {
                 match self {

@@ -5,6 +5,7 @@ use std::path::Path;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel_migrations::MigrationHarness;
+use tarsy::investigation::timeline::EventType;
 use tarsy::store::{ConnectOptions, Error, MIGRATION_TIMEOUT, MIGRATIONS, Schema, check_schema, schema_version};
 
 use crate::adapters::store::fixture::revert_through;
@@ -66,6 +67,16 @@ async fn reverting_the_native_tool_events_keeps_their_rows() {
     assert!(refused.unwrap_err().to_string().contains("timeline_events_type"));
     migrate(&ConnectOptions::new(database.url())).await.unwrap();
     assert!(database.holds("NOT EXISTS (SELECT FROM pg_constraint WHERE conname = 'timeline_events_type')"));
+}
+
+#[tokio::test]
+async fn the_comment_of_the_column_names_every_type_of_event() {
+    let database = TestDatabase::create().await;
+    let comment = "SELECT col_description(attrelid, attnum) FROM pg_attribute \
+                   WHERE attrelid = 'timeline_events'::regclass AND attname = 'event_type'";
+    let words = EventType::KNOWN.join(", ");
+    let comment = database.text(comment);
+    assert!(comment.contains(&format!(" writes {words}. ")), "a migration renews the comment: {comment}");
 }
 
 #[tokio::test]

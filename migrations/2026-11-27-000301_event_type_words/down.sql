@@ -1,0 +1,1 @@
+COMMENT ON COLUMN timeline_events.event_type IS NULL;
