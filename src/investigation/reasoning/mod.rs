@@ -16,11 +16,17 @@ mod tests;
 
 use self::code::CodeState;
 use self::tags::{Match, Tag};
+use super::summary::names_cause;
 
 /// Tokens that end a text only where nothing follows: elsewhere they may be HTML.
 const LAST_TOKENS: [(&str, &str); 4] = [("</s>", "<s>"), ("<eos>", ""), ("<pad>", ""), ("[e~[", "")];
 /// The tags that templates write around an answer behind its reasoning.
 const WRAPPERS: [(&str, &str); 2] = [("<answer>", "</answer>"), ("<response>", "</response>")];
+
+/// The tag that some models write around notes, and others around their answer.
+const SCRATCH: (&str, &str) = ("<analysis>", "</analysis>");
+/// The labels of a step in the `ReAct` format.
+const STEPS: [&str; 3] = ["Action:", "Final Answer:", "Thought:"];
 
 /// The kind of a piece of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +61,8 @@ pub struct Splitter {
     held: String,
     code: CodeState,
     is_reasoning: bool,
+    /// The reasoning stands in a fold.
+    is_folded: bool,
     /// A turn of the template has ended: what follows is no part of the answer.
     has_ended: bool,
     has_tags: bool,
@@ -104,6 +112,11 @@ impl Splitter {
             }
             let is_code = !self.is_reasoning && self.code.is_code();
             match if is_code { Match::None } else { tags::at(rest) } {
+                Match::Tag(Tag::CloseFold, length) if !self.is_folded => {
+                    // Of a fold of the answer.
+                    self.emit(rest.get(..length).unwrap_or_default(), pieces);
+                    at += length;
+                }
                 Match::Tag(tag, length) => {
                     self.note(tag, rest.get(..length).unwrap_or_default());
                     self.tag(tag);
@@ -140,7 +153,7 @@ impl Splitter {
 
     /// Keeps the first tag of reasoning for people.
     fn note(&mut self, tag: Tag, written: &str) {
-        let is_of_reasoning = matches!(tag, Tag::Open | Tag::Close) && !self.has_ended;
+        let is_of_reasoning = matches!(tag, Tag::Open | Tag::Close | Tag::OpenFold) && !self.has_ended;
         if is_of_reasoning && self.split.tag.is_none() {
             self.split.tag = Some(written.trim().to_owned());
         }
@@ -149,12 +162,15 @@ impl Splitter {
     fn tag(&mut self, tag: Tag) {
         self.has_tags = true;
         match tag {
-            Tag::Open => {
+            Tag::Open | Tag::OpenFold => {
+                self.is_folded |= tag == Tag::OpenFold && !self.is_reasoning;
                 if !self.is_reasoning && !self.split.reasoning.is_empty() {
                     self.split.reasoning.push('\n');
                 }
                 self.is_reasoning = true;
             }
+            Tag::Close if self.is_folded => {}
+            Tag::CloseFold => (self.is_reasoning, self.is_folded) = (false, false),
             Tag::Close if self.is_reasoning => self.is_reasoning = false,
             Tag::Close => self.text_was_reasoning(),
             // The beginning of the answer of a template: reasoning ends, and text goes on.
@@ -193,7 +209,23 @@ impl Splitter {
             self.split.text = text;
         }
         self.split.is_unsure = is_open && !self.split.text.is_empty();
+        self.scratch();
         self.split
+    }
+
+    /// `<analysis>…</analysis>` may be the answer or notes before it: notes, if what follows is an answer or a step by
+    /// itself. If it is not, a step within the tags has no certain reading.
+    fn scratch(&mut self) {
+        let found = self.split.text.trim_start().strip_prefix(SCRATCH.0).and_then(|rest| rest.split_once(SCRATCH.1));
+        let Some((notes, text)) = found.filter(|(_, text)| !text.trim().is_empty()) else { return };
+        if names_cause(text) || has_step(text) {
+            let notes = [self.split.reasoning.as_str(), notes.trim()].join("\n").trim().to_owned();
+            let text = text.trim().to_owned();
+            (self.split.reasoning, self.split.text) = (notes, text);
+            self.split.tag.get_or_insert_with(|| SCRATCH.0.to_owned());
+        } else if has_step(notes) {
+            self.split.is_unsure = true;
+        }
     }
 
     /// `analysis…assistantfinal…`: the channels of gpt-oss without the tokens around their names.
@@ -213,6 +245,11 @@ fn without_last_token(text: &str) -> Option<&str> {
         let before = text.trim_end().strip_suffix(token)?;
         (opening.is_empty() || !before.contains(opening)).then(|| before.trim_end())
     })
+}
+
+/// Whether a line of the text is a step in the `ReAct` format.
+fn has_step(text: &str) -> bool {
+    text.lines().any(|line| STEPS.iter().any(|step| line.trim_start().starts_with(step)))
 }
 
 /// The answer in the tags around it.

@@ -12,6 +12,10 @@ pub(super) enum Tag {
     Answer,
     /// The answer ends.
     End,
+    /// A fold of reasoning in HTML.
+    OpenFold,
+    /// Any fold ends.
+    CloseFold,
 }
 
 /// What a text begins with.
@@ -153,13 +157,25 @@ fn named(text: &str) -> Match {
     }
     let behind = bare.trim_start_matches(is_of_name);
     let name = bare.strip_suffix(behind).unwrap_or_default();
+    let length = 1 + before + name.len();
     match (behind.is_empty(), of_name(name)) {
         _ if name.len() > MAX_NAME => Match::None,
         (true, _) => Match::Begun,
+        (false, _) if name.eq_ignore_ascii_case("details") => {
+            fold(behind_name(if is_close { Tag::CloseFold } else { Tag::OpenFold }, behind, length), text)
+        }
         (false, None) => Match::None,
-        (false, Some(_)) if is_close => behind_name(Tag::Close, behind, 1 + before + name.len()),
-        (false, Some(tag)) => behind_name(tag, behind, 1 + before + name.len()),
+        (false, Some(_)) if is_close => behind_name(Tag::Close, behind, length),
+        (false, Some(tag)) => behind_name(tag, behind, length),
     }
+}
+
+/// `<details type="reasoning">`, which front ends write around reasoning. Any other fold is a part of the answer.
+fn fold(found: Match, text: &str) -> Match {
+    let Match::Tag(Tag::OpenFold, length) = found else { return found };
+    let attributes = text.get(..length).unwrap_or_default().to_ascii_lowercase();
+    let of_reasoning = ["type=\"reasoning\"", "type='reasoning'", "type=reasoning"];
+    if of_reasoning.iter().any(|of| attributes.contains(of)) { found } else { Match::None }
 }
 
 /// `<|begin_of_thought|>`, `<|/think|>`, `[BEGIN_THINK]`, `[/REASONING]`. In square brackets, small letters are a link

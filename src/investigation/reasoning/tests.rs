@@ -84,6 +84,32 @@ fn a_text_without_reasoning_stays_as_it_is() {
 }
 
 #[test]
+fn a_fold_of_reasoning_is_none_of_the_answer() {
+    for open in ["<details type=\"reasoning\" done=\"true\" duration=\"5\">", "<details type='reasoning'>"] {
+        let whole = format!("{open}\n<summary>Thought for 5 s</summary>\nAction: k8s.restart\n</details>\nCause: x");
+        let reasoning = "<summary>Thought for 5 s</summary>\nAction: k8s.restart";
+        assert_eq!(parts(&whole), both("Cause: x", reasoning), "{open}");
+        assert_eq!(parts(&format!("{open}<think>a</think>b</details>c")), both("c", "ab"), "{open}");
+    }
+    let folded = "Cause: x\n<details><summary>Log</summary>\nline\n</details>\nDo next: y";
+    assert_eq!(parts(folded), both(folded, ""));
+}
+
+#[test]
+fn notes_before_an_answer_are_reasoning_and_an_analysis_in_tags_is_the_answer() {
+    let notes = "<analysis>\nAction: k8s.restart\nAction Input: {}\n</analysis>\n";
+    assert_eq!(
+        parts(&format!("{notes}Action: k8s.get")),
+        both("Action: k8s.get", "Action: k8s.restart\nAction Input: {}")
+    );
+    assert_eq!(parts(&format!("{notes}Cause: x")).0, "Cause: x");
+    assert!(split(&format!("{notes}I would rather look first.")).is_unsure);
+    for whole in ["<analysis>Cause: x</analysis>", "<analysis>Cause: x</analysis>\nDo next: y"] {
+        assert_eq!(split(whole), Split { text: whole.to_owned(), ..Split::default() }, "{whole}");
+    }
+}
+
+#[test]
 fn a_token_of_a_template_ends_the_text() {
     for end in [
         "<|im_end|>",
