@@ -40,7 +40,7 @@ pub use sections::notifications::{NotificationRoute, NotificationSecret, RouteKi
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
-pub use sections::servers::{McpServer, ServerScope, server_name_fault};
+pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};
 pub use sections::settings::Settings;
 pub use sections::sources::{
     BUILTIN, BUILTIN_SOURCE_NAMES, ConfiguredSource, ConfiguredSources, SourceAuth, SourceSecret, builtin_sources,

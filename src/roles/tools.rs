@@ -8,7 +8,9 @@ use anyhow::{Context as _, bail};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, process_env};
+use crate::config::{
+    Config, McpAddress, McpProgram, McpServer, McpTransport, Template, TemplateError, ToolProbe, process_env,
+};
 use crate::engine::ports::{ToolReply, ToolRequest, Tools as _};
 use crate::investigation::execution::cut::{ReadBack, cut};
 use crate::investigation::execution::entry::ToolCall;
@@ -95,6 +97,54 @@ pub async fn list(config: &Config, server: &str) -> anyhow::Result<Inventory> {
     let listed = client.listed().await;
     client.close().await;
     listed
+}
+
+/// What is behind a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// A call has a result.
+    Answers { tool: String, took: Duration },
+    /// The server answers, and a call ends with an error.
+    Fails { tool: String, error: String },
+    /// No tool can be called to find out.
+    NotChecked,
+}
+
+/// The longest wait for the answer of a backend.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Words in the names of tools that ask the backend for little; others may answer from the server's own memory.
+const PROBING: [&str; 8] = ["health", "ping", "status", "version", "list", "namespaces", "get", "query"];
+
+/// The tools of one server, masked, and whether its backend answers: one call of the tool that the configuration names,
+/// else of a read-only one without required arguments.
+///
+/// # Errors
+/// As [`list`], and when the configuration names a tool that the server does not offer as a read-only one.
+pub async fn checked(config: &Config, server: &str) -> anyhow::Result<(Inventory, Backend)> {
+    let client = Client::of_server(config, server)?;
+    let checked = async {
+        let inventory = client.listed().await?;
+        let backend = client.backend(&inventory, config.mcp_servers.get(server)).await?;
+        Ok((inventory, backend))
+    };
+    let checked = checked.await;
+    client.close().await;
+    checked
+}
+
+/// The tool that asks the backend for least, of those that can be called without arguments.
+fn harmless(inventory: &Inventory) -> Option<&ToolSpec> {
+    let callable = inventory.offered.iter().filter(|spec| spec.read_only && !has_required_arguments(spec));
+    let rank = |spec: &&ToolSpec| {
+        let words = PROBING.iter().position(|word| spec.tool().to_lowercase().contains(word));
+        words.unwrap_or(PROBING.len())
+    };
+    callable.min_by_key(rank)
+}
+
+fn has_required_arguments(spec: &ToolSpec) -> bool {
+    let schema: serde_json::Value = serde_json::from_str(&spec.parameters_schema).unwrap_or_default();
+    schema.get("required").and_then(|required| required.as_array()).is_some_and(|names| !names.is_empty())
 }
 
 /// A call of a person.
@@ -210,6 +260,25 @@ impl<'a> Client<'a> {
             ToolReply::Refused { faults } => Ok((spec, faults, true, began.elapsed())),
             ToolReply::NotSent { error } | ToolReply::NoAnswer { error, .. } => bail!("{error}"),
         }
+    }
+
+    async fn backend(&self, inventory: &Inventory, settings: Option<&McpServer>) -> anyhow::Result<Backend> {
+        let probe = settings.and_then(|settings| settings.probe.as_ref());
+        let (tool, arguments) = match (probe, harmless(inventory)) {
+            (Some(ToolProbe { tool, arguments }), _) => {
+                (format!("{}.{tool}", self.name), serde_json::Value::from(arguments.clone()).to_string())
+            }
+            (None, Some(spec)) => (spec.name.clone(), "{}".to_owned()),
+            (None, None) => return Ok(Backend::NotChecked),
+        };
+        let timeout = Some(PROBE_TIMEOUT.min(self.timeout));
+        let request = ToolCallRequest { tool: tool.clone(), arguments, changes: Changes::Refused, timeout };
+        permitted(inventory, self.name, &request).context("probe")?;
+        Ok(match self.call(inventory, &request).await {
+            Ok((_, _, false, took)) => Backend::Answers { tool, took },
+            Ok((_, error, true, _)) => Backend::Fails { tool, error },
+            Err(error) => Backend::Fails { tool, error: format!("{error:#}") },
+        })
     }
 
     async fn close(&self) {

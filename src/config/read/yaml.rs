@@ -51,6 +51,30 @@ fn node(marked: &MarkedYaml<'_>) -> Node {
     Node { line: marked.span.start.line(), data: data(&marked.data) }
 }
 
+impl super::reader::Field<'_> {
+    /// The value as JSON, whatever it is. Variables in it are not resolved.
+    pub(crate) fn json(&self) -> Value {
+        self.data().json()
+    }
+}
+
+impl Data {
+    /// As JSON.
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Flag(yes) => Value::Bool(*yes),
+            Self::Integer(number) => Value::from(*number),
+            Self::Number(number) => Value::from(*number),
+            Self::Text(text) => Value::from(text.as_str()),
+            Self::List(items) => items.iter().map(|item| item.data.json()).collect(),
+            Self::Map(pairs) => {
+                pairs.iter().map(|(key, item)| (super::reader::key_text(key), item.data.json())).collect()
+            }
+        }
+    }
+}
+
 fn data<'a>(data: &YamlData<'a, MarkedYaml<'a>>) -> Data {
     match data {
         YamlData::Value(Scalar::Null) | YamlData::Alias(_) | YamlData::BadValue => Data::Null,

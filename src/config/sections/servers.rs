@@ -1,5 +1,6 @@
 //! `mcp_servers`: the servers that offer tools, and the tools that models may call.
 
+mod probe;
 mod scope;
 pub(crate) mod transport;
 
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub use self::probe::ToolProbe;
 pub use self::scope::ServerScope;
 use self::transport::McpTransport;
 use super::settings::summarize_over;
@@ -48,6 +50,9 @@ pub struct McpServer {
     /// A longer result is summarised by a model, in tokens; 0 for no summaries. By default the value of the agent.
     #[serde(skip_serializing_if = "is_default")]
     pub summarize_over: Option<u32>,
+    /// What `tarsy doctor` calls; by default a read-only tool without required arguments.
+    #[serde(skip_serializing_if = "is_default")]
+    pub probe: Option<ToolProbe>,
 }
 
 impl McpServer {
@@ -73,6 +78,7 @@ impl McpServer {
             deny: Vec::new(),
             trust_hints: true,
             summarize_over: None,
+            probe: None,
         }
     }
 
@@ -101,6 +107,7 @@ impl McpServer {
             deny: map.texts("deny"),
             trust_hints: map.flag("trust_hints").unwrap_or(true),
             summarize_over: summarize_over(map),
+            probe: ToolProbe::read(map),
         }
     }
 

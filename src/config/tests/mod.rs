@@ -124,6 +124,10 @@ proptest::proptest! {
             deny: vec![text.clone()],
             trust_hints: name.len() % 2 == 0,
             summarize_over: (name.len() % 3 == 0).then_some(5_000),
+            probe: (name.len() % 2 == 0).then(|| {
+                let arguments = serde_json::json!({"n": 5, "list": [true, 0.5, text.replace('$', "")]});
+                ToolProbe { tool: name.clone(), arguments: arguments.as_object().unwrap().clone() }
+            }),
         };
         config.mcp_servers.insert("s".to_owned(), server);
         let agent = Agent { instructions: text, ..Agent::default() };

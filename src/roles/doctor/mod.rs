@@ -50,6 +50,7 @@ pub fn run(addresses: &Addresses, file: Option<PathBuf>, ask: Ask) -> impl Strea
     let models = model::check(Arc::clone(&addresses), config.clone(), ask);
     checks.push_back(bounded_by(model_timeout, "llm-service", models));
     if let Some(config) = &config {
+        checks.extend(tools::no_servers(config).map(|check| ready(vec![check]).boxed()));
         for name in config.mcp_servers.keys() {
             checks.push_back(bounded(&format!("mcp {name}"), tools::check(name.clone(), Arc::clone(config))));
         }

@@ -151,3 +151,29 @@ async fn the_example_names_every_tool_of_the_server_without_those_that_change_th
     assert_eq!(removed.len(), 6, "{removed:?}");
     assert!(removed.iter().all(|tool| comment.contains(tool.as_str())), "{removed:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_finds_a_dead_cluster_behind_a_living_server() {
+    let Some(node) = Node::find("kubernetes") else { return };
+    let Some(cluster) = Cluster::checkout("kubernetes").await else { return };
+    let servers = servers_of_the_example();
+    let system = TestSystem::start_with(Setup { servers: &servers, ..Setup::default() }).await;
+    let check = async || {
+        let (variables, environment) = (Variables::new(&node, &cluster), system.env(system.database.url()));
+        let environment = [&environment.each()[..], &variables.each()[..]].concat();
+        let mut doctor = Tarsy::spawn("doctor", &["doctor", "--json"], &environment);
+        let (_, found) = doctor.finished().await;
+        let checks = found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        checks.into_iter().find(|check| check["check"] == "mcp kubernetes").unwrap()
+    };
+    let alive = check().await;
+    assert_eq!(alive["verdict"], "ok", "{alive}");
+    assert!(alive["detail"].as_str().unwrap().contains(" answers in "), "{alive}");
+    let kubeconfig = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
+    let (before, behind) = kubeconfig.split_once("http://").unwrap();
+    let (_, behind) = behind.split_once('\'').unwrap();
+    std::fs::write(cluster.kubeconfig(), format!("{before}http://127.0.0.1:1'{behind}")).unwrap();
+    let dead = check().await;
+    assert_eq!(dead["verdict"], "fail", "{dead}");
+    assert!(dead["detail"].as_str().unwrap().contains("the server answers, but kubernetes."), "{dead}");
+}

@@ -129,3 +129,43 @@ async fn a_denied_tool_is_withheld_and_an_unknown_tool_name_is_reported() {
     assert_eq!(check["verdict"], "warn");
     assert!(check["detail"].as_str().unwrap().contains(unknown), "{check}");
 }
+
+/// The check `mcp drill` with these lines in the section of its server.
+async fn drill_with(system: &TestSystem, lines: &str) -> Value {
+    let file = system.file("tarsy.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replacen("    allow:", &format!("{lines}    allow:"), 1)).unwrap();
+    let checks = run(system, &["doctor", "--json"]).await.json();
+    std::fs::write(&file, text).unwrap();
+    checks.into_iter().find(|check| check["check"] == "mcp drill").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_backend_is_a_fault_and_one_that_cannot_be_asked_is_named() {
+    let system = TestSystem::start(&[]).await;
+    let probe =
+        |pod: &str| format!("    probe: {{tool: describe_pod, arguments: {{namespace: checkout, pod: {pod}}}}}\n");
+    let answers = drill_with(&system, &probe("checkout-7d9f8b6c5-x2x9p")).await;
+    assert_eq!(answers["verdict"], "ok", "{answers}");
+    assert!(answers["detail"].as_str().unwrap().contains("; drill.describe_pod answers in "), "{answers}");
+    let fails = drill_with(&system, &probe("none")).await;
+    assert_eq!(fails["verdict"], "fail", "{fails}");
+    assert!(
+        fails["detail"].as_str().unwrap().contains("the server answers, but drill.describe_pod fails: "),
+        "{fails}"
+    );
+    let unknown = drill_with(&system, "    probe: {tool: nothing}\n").await;
+    assert_eq!(unknown["verdict"], "fail", "{unknown}");
+    assert!(unknown["detail"].as_str().unwrap().contains("has no tool \"drill.nothing\""), "{unknown}");
+    let not_asked = drill_with(&system, "").await;
+    assert_eq!(not_asked["verdict"], "ok", "{not_asked}");
+    assert!(not_asked["detail"].as_str().unwrap().ends_with("; backend not checked"), "{not_asked}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_configuration_without_tools_is_a_warning() {
+    let checks = run_with(&[], &["doctor", "--json"], b"").await.json();
+    let check = checks.iter().find(|check| check["check"] == "tools").unwrap();
+    assert_eq!(check["verdict"], "warn");
+    assert!(check["detail"].as_str().unwrap().contains("its analysis is unproven"), "{check}");
+}
