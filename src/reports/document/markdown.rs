@@ -5,14 +5,18 @@
 use crate::investigation::readable::text::{self, Charset};
 use crate::reports::columns::cut;
 
-/// One line of plain text: every character with a meaning in Markdown is escaped.
+/// One line of plain text: a character is escaped where it would have a meaning in Markdown, so that names and commands
+/// can be copied from the text as it is written.
 pub(super) fn inline(outside: &str) -> String {
+    let text = text::one_line(outside, Charset::Unicode);
     let mut out = String::new();
-    for c in text::one_line(outside, Charset::Unicode).chars() {
-        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '&' | '$' | '@') {
+    let (mut before, mut rest) = (None, text.chars().peekable());
+    while let Some(c) = rest.next() {
+        if has_meaning(Place { before, c, next: rest.peek().copied() }) {
             out.push('\\');
         }
         out.push(c);
+        before = Some(c);
     }
     // These characters begin a list at the beginning of a line.
     match out.chars().next() {
@@ -20,6 +24,46 @@ pub(super) fn inline(outside: &str) -> String {
         Some(digit) if digit.is_ascii_digit() => out.replacen('.', "\\.", 1),
         _ => out,
     }
+}
+
+/// A character between its neighbours.
+#[derive(Clone, Copy)]
+struct Place {
+    before: Option<char>,
+    c: char,
+    next: Option<char>,
+}
+
+/// Whether a character of plain text would format it, make a link, or mention a person.
+fn has_meaning(place: Place) -> bool {
+    let Place { before, c, next } = place;
+    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    match c {
+        '\\' | '`' | '*' | '<' | '|' | '~' | '$' => true,
+        // Within a word it formats nothing.
+        '_' => !(is_word(before) && is_word(next)),
+        '@' => !is_word(before),
+        '#' => before.is_none() || next.is_some_and(|next| next.is_ascii_digit()),
+        '>' => before.is_none(),
+        '&' => next.is_some_and(|next| next.is_alphanumeric() || next == '#'),
+        _ => makes_link(place),
+    }
+}
+
+/// Whether a character makes an image, a link, a reference or a footnote of brackets. Brackets alone are text: the
+/// document defines no reference.
+fn makes_link(place: Place) -> bool {
+    match place.c {
+        '!' => place.next == Some('['),
+        '[' => place.next == Some('^'),
+        ']' => matches!(place.next, Some('(' | '[' | ':')),
+        _ => false,
+    }
+}
+
+/// One line of a model's Markdown: emphasis and code are rendered, HTML, images and links are not.
+pub(super) fn written(outside: &str) -> String {
+    Harmless::default().line(&text::one_line(outside, Charset::Unicode))
 }
 
 /// One line as a code span, cut at `columns`; an empty text stays empty.
@@ -48,7 +92,7 @@ pub(super) fn block(outside: &str) -> Vec<String> {
 /// leaves the quotation.
 pub(super) fn quote(outside: &str) -> Vec<String> {
     let text = text::clean(outside, Charset::Unicode);
-    let mut open: Option<Fence> = None;
+    let (mut open, mut harmless) = (None::<Fence>, Harmless::default());
     let mut lines = Vec::new();
     for line in text.trim_end().trim_start_matches('\n').lines() {
         let line = line.trim_end();
@@ -63,23 +107,84 @@ pub(super) fn quote(outside: &str) -> Vec<String> {
                 open = Some(fence);
                 line.to_owned()
             }
-            (None, None) => harmless(line),
+            (None, None) => harmless.line(line),
         };
         lines.push(format!("> {shown}").trim_end().to_owned());
     }
     lines
 }
 
-/// The line with HTML, images and links escaped; the addresses stay readable.
-fn harmless(line: &str) -> String {
+/// Escapes HTML, images and links line by line; the addresses stay readable. Code spans stay as they are: nothing in
+/// them has a meaning.
+#[derive(Default)]
+struct Harmless {
+    /// A back quote of an earlier line of the paragraph may begin a code span that ends in this one, so it is not known
+    /// what is code.
+    is_unsure: bool,
+}
+
+impl Harmless {
+    fn line(&mut self, line: &str) -> String {
+        if line.trim().is_empty() {
+            self.is_unsure = false;
+        }
+        let mut out = String::new();
+        let mut rest = line;
+        while let Some(at) = rest.find('`') {
+            let (before, from) = rest.split_at(at);
+            out.push_str(&escaped(before));
+            let is_literal = backslashes(before) % 2 == 1;
+            let span = code_span(from).filter(|_| !self.is_unsure && !is_literal);
+            self.is_unsure |= span.is_none();
+            let shown = span.unwrap_or_else(|| run(from));
+            out.push_str(shown);
+            rest = from.get(shown.len()..).unwrap_or_default();
+        }
+        out.push_str(&escaped(rest));
+        out
+    }
+}
+
+/// The backslashes at the end of a text.
+fn backslashes(text: &str) -> usize {
+    text.len() - text.trim_end_matches('\\').len()
+}
+
+fn escaped(text: &str) -> String {
     let mut out = String::new();
-    for c in line.chars() {
-        if matches!(c, '<' | '[' | ']' | '&' | '@') {
+    let (mut before, mut rest) = (None, text.chars().peekable());
+    // The model has escaped the next character itself.
+    let mut is_escaped = false;
+    while let Some(c) = rest.next() {
+        let place = Place { before, c, next: rest.peek().copied() };
+        let is_html = c == '<' || matches!(c, '&' | '@') && has_meaning(place);
+        if !is_escaped && (is_html || makes_link(place)) {
             out.push('\\');
         }
         out.push(c);
+        is_escaped = c == '\\' && !is_escaped;
+        before = Some(c);
     }
     out
+}
+
+/// The back quotes that a text begins with.
+fn run(text: &str) -> &str {
+    text.get(..text.len() - text.trim_start_matches('`').len()).unwrap_or_default()
+}
+
+/// The code span that a text begins with.
+fn code_span(text: &str) -> Option<&str> {
+    let open = run(text).len();
+    let mut at = open;
+    loop {
+        at += text.get(at..)?.find('`')?;
+        let length = run(text.get(at..)?).len();
+        at += length;
+        if length == open {
+            return text.get(..at);
+        }
+    }
 }
 
 /// The fence of a code block at the beginning of a line. An indented fence may belong to a list and end with it, so its
@@ -120,8 +225,9 @@ mod tests {
     #[test]
     fn a_line_of_text_stays_a_line_of_text() {
         for (outside, shown) in [
-            ("disk **full** <b>\n# now", "disk \\*\\*full\\*\\* \\<b\\> \\# now"),
-            ("![x](http://evil)", "\\!\\[x\\](http://evil)"),
+            ("disk **full** <b>\n# now", "disk \\*\\*full\\*\\* \\<b> # now"),
+            ("![x](http://evil)", "\\![x\\](http://evil)"),
+            ("memory_bytes of a@b [7], _x_ @all #12", "memory_bytes of a@b [7], \\_x\\_ \\@all \\#12"),
             ("- one", "\\- one"),
             ("1. one", "1\\. one"),
             ("a\u{1b}[31mb", "ab"),
@@ -148,9 +254,46 @@ mod tests {
     #[test]
     fn a_quotation_renders_code_and_lists_but_neither_html_nor_images() {
         let analysis = "# Cause\n- *heap* <img src=x> ![p](http://x)\n```sh\nls <dir>\n```\n  ```\n<b>\n  ```\nend";
-        let expected = "> # Cause\n> - *heap* \\<img src=x> !\\[p\\](http://x)\n> ```sh\n> ls <dir>\n> ```\n>   ```\n\
+        let expected = "> # Cause\n> - *heap* \\<img src=x> \\![p\\](http://x)\n> ```sh\n> ls <dir>\n> ```\n>   ```\n\
                         > \\<b>\n>   ```\n> end";
         assert_eq!(quote(analysis).join("\n"), expected);
+    }
+
+    #[test]
+    fn commands_and_names_can_be_copied_as_they_are_written() {
+        let text = "`psql -c \"select pg_drop('a*b')\"` then **wait** for max_connections [7][9] of <all>";
+        let shown = "`psql -c \"select pg_drop('a*b')\"` then **wait** for max_connections [7\\][9] of \\<all>";
+        assert_eq!(written(text), shown);
+        assert_eq!(quote("x `a\n` [x](u) ` `b`").join("\n"), "> x `a\n> ` [x\\](u) ` `b`");
+    }
+
+    /// What would lead out of the document, or change it.
+    fn dangers(markdown: &str) -> Vec<String> {
+        use pulldown_cmark::{Event, Options, Parser, Tag};
+        let is_danger = |event: &Event<'_>| {
+            let leads_out = matches!(event, Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock));
+            leads_out || matches!(event, Event::Html(_) | Event::InlineHtml(_) | Event::FootnoteReference(_))
+        };
+        let events = Parser::new_ext(markdown, Options::all()).filter(is_danger);
+        events.map(|event| format!("{event:?}")).collect()
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_a_link_an_image_or_html(
+            parts in proptest::collection::vec(
+                proptest::sample::select(vec![
+                    "`", "``", "[", "]", "(u)", "[x](http://e)", "![p](u)", "<b>", "<http://e>", "\\", "\n", "\n\n", "a",
+                    " ", "*", "_", "]:", "[^1]", ": http://e", "&lt;", "&#91;", "!", "- ", "> ", "    ", "<!--",
+                ]),
+                0..30,
+            )
+        ) {
+            let text = parts.concat();
+            proptest::prop_assert_eq!(dangers(&quote(&text).join("\n")), Vec::<String>::new(), "{}", text);
+            proptest::prop_assert_eq!(dangers(&format!("- **Cause:** {}", written(&text))), Vec::<String>::new(), "{}", text);
+            proptest::prop_assert_eq!(dangers(&format!("- **Title:** {}", inline(&text))), Vec::<String>::new(), "{}", text);
+        }
     }
 
     #[test]

@@ -4,12 +4,14 @@ mod markdown;
 
 use chrono::{DateTime, Utc};
 
-use self::markdown::{block, code, inline, quote};
+use self::markdown::{block, code, inline, quote, written};
 use crate::engine::ports::ToolCallState;
 use crate::investigation::alert::Severity;
+use crate::investigation::execution::event_refs::cited;
 use crate::investigation::readable::format::{self, millis};
 use crate::investigation::readable::results;
 use crate::investigation::readable::text::{self, Charset, short_id};
+use crate::investigation::summary::{below, executive_summary};
 use crate::investigation::timeline::rows::{Source, arguments, footnotes};
 use crate::reports::words::{model, moment, retry_of, state, status_word};
 use crate::reports::{AlertReport, ExecutionReport, JoinedAlert, QuestionReport, SessionReport, ToolCallReport};
@@ -27,7 +29,7 @@ pub fn report(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     let mut lines = vec![format!("# {}", inline(title)), String::new()];
     lines.extend(facts(report, now));
     if let Some(session) = &report.session {
-        lines.extend(outcome(session));
+        lines.extend(outcome(report, session));
         lines.extend(analysis(report, session));
         lines.extend(agents(session));
         lines.extend(timeline(session));
@@ -65,46 +67,58 @@ fn facts(report: &AlertReport, now: DateTime<Utc>) -> Vec<String> {
     facts.into_iter().map(|(name, value)| format!("- **{name}:** {value}")).collect()
 }
 
-/// The executive summary, or the error if there is no analysis. A summary that has all of the analysis is left out.
-fn outcome(session: &SessionReport) -> Vec<String> {
-    let lines = match (&session.executive_summary, &session.error) {
-        (Some(summary), _) if session.final_analysis.as_deref().is_some_and(|whole| has_all(summary, whole)) => {
-            return Vec::new();
-        }
+/// The mark and the fields of the analysis, or the error if there is none.
+fn outcome(report: &AlertReport, session: &SessionReport) -> Vec<String> {
+    let mark = session.mark.map(|mark| format!("**{}**", mark.sentence()));
+    let mut lines: Vec<String> = match (summary(report, session), &session.error) {
         (Some(summary), _) => summary.lines().map(summary_line).collect(),
         (None, Some(error)) if session.final_analysis.is_none() => vec![format!("No analysis: {}", inline(error))],
-        (None, _) => return Vec::new(),
+        (None, _) => Vec::new(),
     };
+    if let Some(mark) = mark {
+        let gap = (!lines.is_empty()).then(String::new);
+        lines.splice(0..0, [mark].into_iter().chain(gap));
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    if !cited(session.executive_summary.as_deref().unwrap_or_default()).is_empty() {
+        lines.extend([String::new(), CITATIONS.to_owned()]);
+    }
     section("Summary", lines)
 }
 
-/// Whether each word of the analysis is in its summary, whatever marks of Markdown either of them has.
-fn has_all(summary: &str, analysis: &str) -> bool {
-    let words = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
-    // The summary writes each label in one way, so a label may have some letters more in the analysis.
-    const LABELS: usize = 24;
-    words(analysis) <= words(summary) + LABELS
+/// What the numbers in brackets are.
+const CITATIONS: &str = "A number in brackets is an event of the timeline; `tarsy watch` and the page show it.";
+
+/// The fields of an analysis with the marks of the pages that it rests on; the answer to a question is shown whole.
+fn summary(report: &AlertReport, session: &SessionReport) -> Option<String> {
+    let stored = session.executive_summary.as_deref().filter(|_| report.parent_id.is_none())?;
+    let noted = session.final_analysis.as_deref().map(|analysis| footnotes(analysis, Some(&session.citations)));
+    let noted = noted.filter(|notes| notes.sources().next().is_some());
+    Some(noted.and_then(|notes| executive_summary(&notes.text)).unwrap_or_else(|| stored.to_owned()))
 }
 
 fn summary_line(line: &str) -> String {
     match line.split_once(": ") {
-        Some((label, text)) => format!("- **{}:** {}", inline(label), inline(text)),
-        None => format!("- {}", inline(line)),
+        Some((label, text)) => format!("- **{}:** {}", inline(label), written(text)),
+        None => format!("- {}", written(line)),
     }
 }
 
+/// The analysis without the lines that the summary has.
 fn analysis(report: &AlertReport, session: &SessionReport) -> Vec<String> {
     let Some(analysis) = session.final_analysis.as_deref() else { return Vec::new() };
     let notes = footnotes(analysis, Some(&session.citations));
-    let mut lines: Vec<String> = session.mark.map(|mark| format!("**{}**", mark.sentence())).into_iter().collect();
-    if !lines.is_empty() {
-        lines.push(String::new());
-    }
-    lines.extend(quote(&notes.text));
+    let rest = if summary(report, session).is_some() { below(&notes.text) } else { notes.text.as_str() };
+    let mut lines = if rest.is_empty() { Vec::new() } else { quote(rest) };
     let sources: Vec<String> = notes.sources().map(|(mark, page)| source(&mark, page)).collect();
     if !sources.is_empty() {
         lines.extend([String::new(), "Sources:".to_owned(), String::new()]);
         lines.extend(sources);
+    }
+    if lines.is_empty() {
+        return lines;
     }
     section(if report.parent_id.is_some() { "Answer" } else { "Analysis" }, lines)
 }
