@@ -141,10 +141,10 @@ pub struct AgentPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerCheck {
-    /// No: an answer to a question, or a plan of an older version.
+    /// No, and the analysis gets no mark for what it lacks: a plan of an older version.
     #[default]
     Off,
-    /// The first faulty answer is asked for once more.
+    /// The first faulty answer is asked for once more; the one that counts is marked.
     Once,
 }
 

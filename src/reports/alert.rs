@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::ShownStatus;
 use crate::engine::ports::{DeadReason, RunStatus, ToolCallState};
 use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::{Mark, StopReason};
+use crate::investigation::execution::entry::{Mark, StopReason, with_text};
 use crate::investigation::ids::{ExecutionId, SessionId};
 
 use super::DispositionKind;
@@ -82,6 +82,7 @@ pub struct SessionReport {
     pub status: RunStatus,
     pub stop_reason: Option<StopReason>,
     /// What readers have to know of the analysis.
+    #[serde(flatten, serialize_with = "with_text")]
     pub mark: Option<Mark>,
     pub chain: String,
     /// The name of the worker that has or had its last lease.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::ShownStatus;
 use crate::engine::ports::RunStatus;
 use crate::investigation::alert::Severity;
-use crate::investigation::execution::entry::{Mark, StopReason};
+use crate::investigation::execution::entry::{Mark, StopReason, with_text};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 
@@ -38,6 +38,7 @@ pub struct SessionLine {
     pub status: RunStatus,
     pub stop_reason: Option<StopReason>,
     /// What readers have to know of the analysis.
+    #[serde(flatten, serialize_with = "with_text")]
     pub mark: Option<Mark>,
     pub severity: Option<Severity>,
     pub title: Option<String>,

@@ -24,7 +24,7 @@ pub fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
             (Some(_), _) | (_, None) => "",
         };
         let when = if session.finished_at.is_some() { "after" } else { "for" };
-        let mark = session.mark.map(|mark| format!("{}, ", mark.as_str())).unwrap_or_default();
+        let mark = session.mark.map(|mark| format!("{}, ", mark.word())).unwrap_or_default();
         return format!("{mark}{status}{} {when} {took}{cancelling}", reason.unwrap_or_default());
     }
     match (report.disposition, report.joined_session_id) {

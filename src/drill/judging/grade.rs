@@ -254,9 +254,10 @@ impl<'e> Report<'e> {
         }
         let marked = event.metadata.get("unknown_citations").and_then(Value::as_array);
         let summary = summary(&event.content).unwrap_or_default();
+        // Each fact of the evidence has a line of its own.
         let line = |label: &str| {
-            let mut lines = summary.lines();
-            lines.find_map(|line| Some(line.strip_prefix(label)?.strip_prefix(": ")?.to_owned()))
+            let texts = summary.lines().filter_map(|line| line.strip_prefix(label)?.strip_prefix(": "));
+            Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
         };
         Some(Self {
             text: &event.content,

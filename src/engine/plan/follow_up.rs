@@ -59,7 +59,7 @@ pub fn plan(
     let reader = read_result::thread_spec();
     let request = AgentRequest { name, instructions, settings: &settings, runbook: None, reader };
     let agent = agent_plan(config, &request, |briefing| prompts(briefing, thread, question), &listing)?;
-    let agent = AgentPlan { citable: Some(thread.citable()), answer_check: AnswerCheck::Off, ..agent };
+    let agent = AgentPlan { citable: Some(thread.citable()), answer_check: AnswerCheck::Once, ..agent };
     let unavailable_servers = names_of(&listing.unavailable);
     let stage = StagePlan { name: STAGE.to_owned(), success_policy: SuccessPolicy::Any, agents: vec![agent.into()] };
     Ok(Plan {

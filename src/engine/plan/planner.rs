@@ -143,7 +143,6 @@ pub(super) fn agent_plan(
         tools.sort_by(|one, other| one.name.cmp(&other.name));
     }
     let limits = limits(settings);
-    let answer_check = if tools.is_empty() { AnswerCheck::Off } else { AnswerCheck::Once };
     let briefing = Briefing {
         agent: name,
         strategy,
@@ -167,7 +166,7 @@ pub(super) fn agent_plan(
         result_form: ResultForm::Indented,
         citable: None,
         summaries,
-        answer_check,
+        answer_check: AnswerCheck::Once,
         clock: None,
     })
 }
@@ -311,7 +310,6 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 fetched: None,
             };
             let texts = prompts(&briefing, &alert);
-            let answer_check = if tools.is_empty() { AnswerCheck::Off } else { AnswerCheck::Once };
             AgentPlan {
                 name: name.to_owned(),
                 strategy,
@@ -321,7 +319,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
                 system_prompt: texts.system,
                 user_prompt: texts.user,
                 conclusion_prompt: texts.conclusion,
-                answer_check,
+                answer_check: AnswerCheck::Once,
                 ..crate::investigation::testing::agent_plan(strategy, vec![])
             }
         };

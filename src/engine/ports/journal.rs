@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::dead_letter::DeadReason;
@@ -19,6 +18,7 @@ use crate::investigation::execution::recovery::LostCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{ProviderPlan, Strategy, SuccessPolicy};
 pub use crate::investigation::read_result::{StoredResult, Timeline};
+use crate::investigation::summary::fields;
 use crate::investigation::timeline::{EventDraft, EventType};
 
 /// The right to write to a session: what every write is fenced with.
@@ -324,7 +324,10 @@ impl SessionEnd {
     pub fn events(&self) -> Vec<EventDraft> {
         let of_stage = self.stage.iter().map(|ended| ended.event.clone());
         let summary = self.executive_summary.as_deref();
-        let summary = summary.map(|lines| EventDraft::new(EventType::ExecutiveSummary, lines, Value::Null));
+        let summary = summary.map(|lines| {
+            let fields = serde_json::to_value(fields(lines)).unwrap_or_default();
+            EventDraft::new(EventType::ExecutiveSummary, lines, fields)
+        });
         of_stage.chain(summary).chain([self.event.clone()]).collect()
     }
 }

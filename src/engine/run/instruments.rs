@@ -9,10 +9,11 @@ use super::control::Interrupted;
 use super::performed::millis;
 use super::session::SessionEnded;
 use crate::engine::ports::{ModelError, ToolCallRecord, ToolCallState};
-use crate::investigation::execution::entry::{About, Answer, Entry, Outcome, Summary, Usage};
+use crate::investigation::execution::entry::{About, Answer, Entry, Mark, Outcome, Summary, Usage};
 use crate::investigation::execution::fallback;
 use crate::investigation::execution::state::State;
 use crate::investigation::ids::{ExecutionId, SessionId};
+use crate::investigation::summary::{Sure, fields};
 
 /// Counts a model call that ended. `provider` is its name in the configuration.
 pub(super) fn model_call(provider: &str, reply: &Result<Answer, ModelError>, took: Duration) {
@@ -92,9 +93,13 @@ fn answers(ids: Ids, state: &State, entries: &[Entry]) {
         tracing::info!(%session_id, %execution_id, reason, "answer not taken: the model is asked again");
         metrics::counter!("tarsy_answers_asked_again_total", "reason" => reason).increment(1);
     }
-    if let Some(Entry::Ended { outcome: Outcome::Completed { mark: Some(mark), .. } }) = entries.last() {
-        tracing::warn!(%session_id, %execution_id, mark = mark.as_str(), "analysis is marked: {}", mark.sentence());
-        metrics::counter!("tarsy_incomplete_analyses_total").increment(1);
+    if let Some(Entry::Ended { outcome: Outcome::Completed { mark, analysis, .. } }) = entries.last() {
+        if let Some(mark) = mark {
+            tracing::warn!(%session_id, %execution_id, mark = mark.as_str(), "analysis is marked: {}", mark.sentence());
+        }
+        let sure = fields(analysis).sure.map_or("none", Sure::as_str);
+        let mark = mark.map_or("none", Mark::as_str);
+        metrics::counter!("tarsy_analyses_total", "mark" => mark, "sure" => sure).increment(1);
     }
 }
 

@@ -147,7 +147,8 @@ impl<W: World> LeasedSession<W> {
             "input_tokens": totals.usage.input_tokens, "cached_tokens": totals.usage.cached_tokens,
             "output_tokens": totals.usage.output_tokens, "thinking_tokens": totals.usage.thinking_tokens,
         });
-        let mark = totals.mark.filter(|_| analysis.is_some());
+        let missing = (!progress.record.plan.unavailable_servers.is_empty()).then_some(Mark::MissingServer);
+        let mark = totals.mark.max(missing).filter(|_| analysis.is_some());
         let event = status.end_event(content, metadata).with("mark", mark.map(Mark::as_str));
         let end = SessionEnd {
             status,
@@ -184,8 +185,9 @@ impl<W: World> LeasedSession<W> {
                 totals.iterations += of_run.iterations;
                 totals.tool_calls += of_run.tool_calls;
                 totals.usage = totals.usage.plus(of_run.usage);
-                totals.mark = totals.mark.max(of_run.mark);
-                if run.status == RunStatus::Completed && record.stages.last() == Some(stage) {
+                let is_last = record.stages.last() == Some(stage);
+                totals.mark = totals.mark.max(of_run.mark.filter(|mark| is_last || mark.is_of_session()));
+                if run.status == RunStatus::Completed && is_last {
                     let answered = of_run.answered_updates;
                     totals.covered_updates = Some(totals.covered_updates.map_or(answered, |least| least.min(answered)));
                 }
@@ -204,7 +206,7 @@ struct Totals {
     tool_calls: u32,
     usage: Usage,
     reason: Option<StopReason>,
-    /// The most serious mark of an analysis, in any stage.
+    /// The most serious mark of the analyses of the last stage, and of those that weigh in any stage.
     mark: Option<Mark>,
     /// The last update that every analysis of the last stage knew; `None` without an analysis.
     covered_updates: Option<u32>,

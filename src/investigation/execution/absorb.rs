@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 
 use super::answers::verdict::Verdict;
-use super::answers::{check, cut};
+use super::answers::{check, cut, proof};
 use super::cited_events;
-use super::entry::{Answer, Entry, FailureSource, Mark, Outcome, ParsedReply, StopReason, ToolCall, Usage};
+use super::entry::{Answer, Entry, FailureSource, Mark, Outcome, ParsedReply, StopReason, ToolCall};
 use super::results::{CallError, empty_answer, empty_last_answer, is_timeout, try_again};
 use super::state::{AnswerSoFar, State};
 use super::unmasked::note_masked_calls;
@@ -64,7 +64,7 @@ fn kept(state: &State, mut answer: Answer) -> Vec<Entry> {
         if is_blank(analysis) { state.answer_so_far().map(|so_far| &*so_far.analysis) } else { Some(analysis) };
     match analysis {
         Some(analysis) => {
-            let end = completed(state, analysis, Some(Mark::Incomplete));
+            let end = completed(state, analysis, Last { mark: Some(Mark::Incomplete), answer: Some(&answer) });
             vec![Entry::Answer(answer), end]
         }
         None => {
@@ -121,7 +121,7 @@ pub fn given_up(state: &State, error: &str) -> Entry {
     match state.context().filter(|_| synthesises) {
         Some(analyses) => {
             let (analysis, reason) = (analyses.to_owned(), StopReason::SynthesisFailed);
-            Entry::Ended { outcome: Outcome::Completed { analysis, reason, mark: None } }
+            Entry::Ended { outcome: Outcome::Completed { analysis, reason, mark: Some(Mark::NotCombined) } }
         }
         None => {
             let step = if synthesises { "synthesis LLM call failed: " } else { "" };
@@ -134,7 +134,7 @@ pub fn given_up(state: &State, error: &str) -> Entry {
 /// off, takes its place.
 pub fn without_answer(state: &State, outcome: Outcome) -> Entry {
     match state.answer_so_far() {
-        Some(AnswerSoFar { analysis, mark }) => completed(state, analysis, *mark),
+        Some(AnswerSoFar { analysis, mark }) => completed(state, analysis, Last { mark: *mark, answer: None }),
         None => Entry::Ended { outcome },
     }
 }
@@ -156,14 +156,14 @@ fn called(state: &State, mut answer: Answer) -> Vec<Entry> {
     let calls = std::mem::take(&mut answer.calls);
     let mut seen = HashSet::new();
     answer.calls = (1..).zip(calls).map(|(n, call)| identified(state, call, n, &mut seen)).collect();
-    let ended = answer.calls.is_empty().then(|| ended_with(state, &answer.text, answer.usage));
-    std::iter::once(Entry::Answer(answer)).chain(ended.into_iter().flatten()).collect()
+    let ended = answer.calls.is_empty().then(|| ended_with(state, &answer.text, &answer));
+    std::iter::once(Entry::Answer(answer)).chain(ended).collect()
 }
 
-/// The entries after a final answer: its end, or the request for another one if it has faults.
-fn ended_with(state: &State, analysis: &str, usage: Usage) -> Vec<Entry> {
-    let faults = check::faults(state, analysis, usage);
-    vec![if faults.is_empty() { completed(state, analysis, None) } else { check::ask_again(faults) }]
+/// The entry after a final answer: its end, or the request for another one if it has faults.
+fn ended_with(state: &State, analysis: &str, answer: &Answer) -> Entry {
+    let end = || completed(state, analysis, Last { mark: None, answer: Some(answer) });
+    check::ask_again(state, analysis, answer).unwrap_or_else(end)
 }
 
 /// An answer in the `ReAct` format, whose text has to be parsed.
@@ -175,7 +175,7 @@ fn read(state: &State, mut answer: Answer) -> Vec<Entry> {
     let (kind, quotes) = (reply.kind, reply.quotes);
     answer.reading = Some(Box::new(ParsedReply { kind, thought: reply.thought, problem: reply.problem, quotes }));
     let next = match reply.kind {
-        ReplyKind::Final => ended_with(state, &reply.final_answer.unwrap_or_default(), answer.usage),
+        ReplyKind::Final => vec![ended_with(state, &reply.final_answer.unwrap_or_default(), &answer)],
         ReplyKind::Action => {
             let call = ToolCall {
                 id: String::new(),
@@ -218,10 +218,21 @@ fn parse_masked_and_original(state: &State, answer: &mut Answer) -> Reply {
 /// The last answer, whatever it requests.
 fn concluded(state: &State, mut answer: Answer) -> Vec<Entry> {
     let analysis = cut::analysis_of(state, &mut answer);
-    vec![Entry::Answer(answer), completed(state, &analysis, None)]
+    let end = completed(state, &analysis, Last { mark: None, answer: Some(&answer) });
+    vec![Entry::Answer(answer), end]
 }
 
-fn completed(state: &State, analysis: &str, mark: Option<Mark>) -> Entry {
+/// The answer that ends an execution.
+#[derive(Clone, Copy)]
+struct Last<'a> {
+    /// The mark that it has because of its end.
+    mark: Option<Mark>,
+    /// `None` if it is an entry already.
+    answer: Option<&'a Answer>,
+}
+
+fn completed(state: &State, analysis: &str, last: Last<'_>) -> Entry {
+    let mark = last.mark.max(proof::mark(state, analysis, last.answer));
     let reason = state.concluding().unwrap_or(StopReason::FinalAnswer);
     let analysis = match state.citable() {
         Some(known) => cited_events::marked(analysis, &known),

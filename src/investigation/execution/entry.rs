@@ -23,7 +23,7 @@ use crate::investigation::react::ReplyKind;
 pub use about::{About, Fault};
 pub use alert_updated::AlertUpdated;
 pub use finish::Finish;
-pub use mark::Mark;
+pub use mark::{Mark, with_text};
 pub use not_sent::NotSent;
 pub use refused_tool::RefusedTool;
 pub use stop_reason::StopReason;

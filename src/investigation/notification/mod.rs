@@ -4,6 +4,7 @@
 //! `webhook` write the body of one request each; a text from outside has no meaning there but its own.
 
 pub mod route;
+mod readable;
 pub mod summary;
 pub mod template;
 mod bounded;

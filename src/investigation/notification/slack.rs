@@ -8,8 +8,10 @@
 use serde_json::{Value, json};
 
 use super::bounded::cut;
+use super::readable::with_citations_in_words;
 use super::template::Values;
 use super::{MAY_REPEAT, Notification};
+use crate::investigation::summary::{Command, command};
 
 /// The longest text of a section is 3,000 characters.
 const MAX_TEXT: usize = 2_900;
@@ -42,9 +44,10 @@ pub fn post(notification: &Notification, channel: &str, thread: Option<&str>) ->
 fn text(notification: &Notification) -> String {
     let values = Values::of_notification(notification);
     let filled = match &notification.template {
-        // The link stands between `<` and `>`, where no mark formats.
         Some(template) => template.filled(&values, |value| match value {
+            // The link stands between `<` and `>`, where no mark formats.
             link if link == values.link => with_entities(link),
+            next if next == values.next => next_step(next),
             value => escaped(value),
         }),
         None => usual(&values),
@@ -53,14 +56,27 @@ fn text(notification: &Notification) -> String {
     format!("{}{remark}", cut(filled, MAX_TEXT))
 }
 
+/// The message without a template. The link stands above the long fields, so that a cut at the end leaves it.
 fn usual(values: &Values) -> String {
-    let cause = if values.cause.is_empty() { String::new() } else { format!("\n{}", escaped(&values.cause)) };
-    let link = if values.link.is_empty() {
-        String::new()
-    } else {
-        format!("\n<{}|Open the investigation>", with_entities(&values.link))
-    };
-    format!("*{}*\n{}{cause}{link}", bold(&values.title), escaped(&values.facts()))
+    let mut lines = vec![format!("{} *{}*", values.sign(), bold(&values.title)), escaped(&values.facts())];
+    lines.extend(Some(format!("*{}*", values.mark)).filter(|_| !values.mark.is_empty()));
+    lines.extend(Some(escaped(&values.cause)).filter(|cause| !cause.is_empty()));
+    lines
+        .extend(Some(next_step(&values.next)).filter(|next| !next.is_empty()).map(|next| format!("*Do next:* {next}")));
+    let link = format!("<{}|Open the investigation>", with_entities(&values.link));
+    lines.extend(Some(link).filter(|_| !values.link.is_empty()));
+    lines.extend(Some("*Evidence:*".to_owned()).filter(|_| !values.evidence.is_empty()));
+    lines.extend(values.evidence.iter().map(|fact| format!("• {}", escaped(fact))));
+    lines.extend(values.labelled().map(|(label, text)| format!("*{label}:* {}", escaped(text))));
+    lines.join("\n")
+}
+
+/// A next step. A command at its beginning is code, whose characters are the model's own so that it can be copied.
+fn next_step(next: &str) -> String {
+    let Some(Command { text, rest }) = command(next) else { return escaped(&with_citations_in_words(next)) };
+    let rest = escaped(&with_citations_in_words(rest));
+    let gap = if rest.is_empty() { "" } else { " " };
+    format!("`{}`{gap}{rest}", with_entities(text))
 }
 
 /// A value within asterisks: one of its own would end the bold text, even within a word.
@@ -111,12 +127,25 @@ mod tests {
 
     #[test]
     fn a_message_has_cause_evidence_and_link() {
-        let expected = "*KubePodOOMKilled checkout*\ncritical, completed after 6.1 s, 2 cited events\nthe heap limit leaves no \
-                        room [5]\n<https://tarsy.example.com/sessions/019a2b3c-0000-7000-8000-000000000001|Open the \
-                        investigation>";
+        let expected = "✅ *KubePodOOMKilled checkout*\ncritical, completed after 6.1 s, 2 cited events\nthe heap limit leaves \
+                        no room (event 5)\n*Do next:* `kubectl set resources deploy/a_b --limits=memory=1Gi` then \
+                        wait\n<https://tarsy.example.com/sessions/019a2b3c-0000-7000-8000-000000000001|Open the \
+                        investigation>\n*Evidence:*\n• exit 137 (event 5)\n• limit 512Mi (event 7)\n*Sure:* likely, the \
+                        exit code fits\n*Not seen:* the heap dump";
         let body = message(&notification());
         assert_eq!(shown(&body), expected);
         assert_eq!(body["blocks"][0]["text"]["verbatim"], true);
+    }
+
+    #[test]
+    fn a_command_is_code_that_can_be_copied_and_cannot_leave_it() {
+        assert_eq!(next_step("`a -b 'x_y*' > z & w`; then [5]"), "`a -b 'x_y*' &gt; z &amp; w` then (event 5)");
+        assert_eq!(next_step("look at `x` [5, 7]"), "look at ˋxˋ (events 5 and 7)");
+        let template = Some(Template::parse("{next}|{evidence}|{mark}{not_seen}").unwrap());
+        let body = message(&Notification { template, ..notification() });
+        let expected = "`kubectl set resources deploy/a_b --limits=memory=1Gi` then wait|• exit 137 (event 5)\n• limit 512Mi \
+                        (event 7)|the heap dump";
+        assert_eq!(shown(&body), expected);
     }
 
     #[test]
@@ -148,7 +177,7 @@ mod tests {
         let summary = Summary { title, analysis: cause, ..notification().summary };
         let marked = Notification { summary, url: Some(link.to_owned()), ..notification() };
         let expected = format!(
-            "*ˋdownˋ a∗b_c ˍdˍ*\ncritical, completed after 6.1 s\nˋkubectlˋ shows ˍallˍ of ∼it∼ and ∗more∗\n\
+            "✅ *ˋdownˋ a∗b_c ˍdˍ*\ncritical, completed after 6.1 s\nˋkubectlˋ shows ˍallˍ of ∼it∼ and ∗more∗\n\
              <{link}|Open the investigation>"
         );
         assert_eq!(shown(&message(&marked)), expected);

@@ -8,7 +8,7 @@ use crate::investigation::alert::Severity;
 use crate::investigation::chain::RunStatus;
 use crate::investigation::execution::cited_events::cited;
 use crate::investigation::execution::entry::Mark;
-use crate::investigation::summary::executive_summary;
+use crate::investigation::summary::{Fields, fields};
 
 /// How an investigation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,11 +72,14 @@ impl Summary {
     /// before it.
     pub fn cause(&self) -> Option<String> {
         let Some(analysis) = &self.analysis else { return self.error.clone() };
-        let summary = executive_summary(analysis).unwrap_or_default();
-        let labelled = summary.lines().find_map(|line| line.strip_prefix("Cause: "));
-        let first = || analysis.lines().map(str::trim).find(|line| !line.is_empty());
-        let mark = self.mark.map(|mark| format!("({}) ", mark.as_str())).unwrap_or_default();
-        labelled.or_else(first).map(|cause| format!("{mark}{cause}"))
+        let first = || analysis.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        let mark = self.mark.map(|mark| format!("({}) ", mark.word())).unwrap_or_default();
+        self.fields().cause.or_else(first).map(|cause| format!("{mark}{cause}"))
+    }
+
+    /// The fields of the analysis; all are empty without one.
+    pub fn fields(&self) -> Fields {
+        self.analysis.as_deref().map(fields).unwrap_or_default()
     }
 
     /// The number of events that the analysis cites.

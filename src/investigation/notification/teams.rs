@@ -6,8 +6,10 @@
 use serde_json::{Value, json};
 
 use super::bounded::cut;
+use super::readable::with_citations_in_words;
 use super::template::Values;
 use super::{MAY_REPEAT, Notification};
+use crate::investigation::summary::{Command, command};
 
 /// A text of the operator's template, in characters.
 const MAX_TEXT: usize = 3_000;
@@ -43,10 +45,33 @@ pub fn message(notification: &Notification) -> Value {
 }
 
 fn usual(values: &Values) -> Vec<Value> {
-    let title = paragraph(&values.title, json!({"weight": "Bolder", "size": "Medium"}));
-    let facts = paragraph(&values.facts(), json!({"isSubtle": true}));
-    let cause = Some(paragraph(&values.cause, json!({}))).filter(|_| !values.cause.is_empty());
-    [title, facts].into_iter().chain(cause).collect()
+    let title = format!("{} {}", values.sign(), values.title);
+    let mut body = vec![
+        paragraph(&title, json!({"weight": "Bolder", "size": "Medium"})),
+        paragraph(&values.facts(), json!({"isSubtle": true})),
+    ];
+    let texts = [(values.mark, json!({"weight": "Bolder", "color": "Attention"})), (values.cause.as_str(), json!({}))];
+    body.extend(texts.into_iter().filter(|(text, _)| !text.is_empty()).map(|(text, style)| paragraph(text, style)));
+    body.extend(next_step(&values.next));
+    let facts = values.facts_in_lines();
+    body.extend(facts.lines().map(|fact| paragraph(fact, json!({}))));
+    body.extend(values.labelled().map(|(label, text)| paragraph(&format!("{label}: {text}"), json!({}))));
+    body
+}
+
+/// A next step. A command at its beginning has a paragraph of its own, so that it can be copied.
+fn next_step(next: &str) -> Vec<Value> {
+    let (code, rest) = match command(next) {
+        Some(Command { text, rest }) => (text, rest),
+        None => ("", next),
+    };
+    let label = Some("Do next:").filter(|_| !code.is_empty());
+    let rest = with_citations_in_words(rest);
+    let rest = if code.is_empty() && !rest.is_empty() { format!("Do next: {rest}") } else { rest };
+    let mut paragraphs: Vec<Value> = label.map(|label| paragraph(label, json!({}))).into_iter().collect();
+    paragraphs.extend((!code.is_empty()).then(|| paragraph(code, json!({"fontType": "Monospace"}))));
+    paragraphs.extend((!rest.is_empty()).then(|| paragraph(&rest, json!({}))));
+    paragraphs
 }
 
 /// A text without Markdown; `style` has the properties of its run.
@@ -79,9 +104,16 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "KubePodOOMKilled checkout",
+                "✅ KubePodOOMKilled checkout",
                 "critical, completed after 6.1 s, 2 cited events",
-                "the heap limit leaves no room [5]"
+                "the heap limit leaves no room (event 5)",
+                "Do next:",
+                "kubectl set resources deploy/a_b --limits=memory=1Gi",
+                "then wait",
+                "• exit 137 (event 5)",
+                "• limit 512Mi (event 7)",
+                "Sure: likely, the exit code fits",
+                "Not seen: the heap dump",
             ]
         );
         assert_eq!(card["actions"][0]["url"], json!(notification().url));

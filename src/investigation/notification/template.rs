@@ -4,21 +4,35 @@
 //! comes from outside and is escaped by the provider's rules.
 
 use super::bounded::line;
+use super::readable::with_citations_in_words;
 use super::summary::{Outcome, Summary, spelled};
 use super::{Moment, Notification};
 use crate::investigation::alert::Severity;
+use crate::investigation::execution::entry::Mark;
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 200;
+/// The longest next step, in characters. A command is never cut: a longer one is left to the page.
+const MAX_NEXT: usize = 600;
 /// The longest cause, in characters. With every character escaped, a message stays within the limits of each provider.
 const MAX_CAUSE: usize = 600;
+/// The longest of the other fields of an analysis, and of one fact, in characters.
+const MAX_FIELD: usize = 300;
+/// Facts in a message.
+const MAX_FACTS: usize = 4;
 /// The longest name of a chain or a route, in characters.
 const MAX_NAME: usize = 100;
 
 /// The names that a template may have.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 17] = [
     "title",
     "cause",
+    "mark",
+    "sure",
+    "now",
+    "evidence",
+    "next",
+    "not_seen",
     "severity",
     "chain",
     "outcome",
@@ -105,7 +119,15 @@ fn is_name(text: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Values {
     pub(super) title: String,
+    /// The sentence of the mark; empty without one.
+    pub(super) mark: &'static str,
     pub(super) cause: String,
+    pub(super) sure: String,
+    pub(super) now: String,
+    pub(super) evidence: Vec<String>,
+    /// The next step; a command at its beginning stands in back quotes.
+    pub(super) next: String,
+    pub(super) not_seen: String,
     pub(super) severity: &'static str,
     pub(super) chain: String,
     /// In words: `timed out`.
@@ -114,6 +136,7 @@ pub(super) struct Values {
     /// Empty while the investigation runs.
     pub(super) duration: String,
     pub(super) link: String,
+    sign_of: Option<Outcome>,
     session: String,
     moment: Moment,
     route: String,
@@ -123,15 +146,26 @@ impl Values {
     pub(super) fn of_notification(notification: &Notification) -> Self {
         let Notification { key, summary, url, .. } = notification;
         let title = line(&summary.title, MAX_TITLE);
+        let fields = summary.fields();
+        let field = |text: Option<String>| with_citations_in_words(&line(&text.unwrap_or_default(), MAX_FIELD));
+        let evidence = fields.evidence.iter().take(MAX_FACTS);
+        let evidence = evidence.map(|fact| with_citations_in_words(&line(fact, MAX_FIELD))).collect();
         Self {
             title: if title.is_empty() { "(no title)".to_owned() } else { title },
-            cause: line(&summary.cause().unwrap_or_default(), MAX_CAUSE),
+            mark: summary.mark.map_or("", Mark::sentence),
+            cause: with_citations_in_words(&line(&summary.cause().unwrap_or_default(), MAX_CAUSE)),
+            sure: field(fields.sureness()),
+            now: field(fields.now),
+            evidence,
+            next: line(&fields.next.unwrap_or_default(), MAX_NEXT),
+            not_seen: field(fields.not_seen),
             severity: summary.severity.map_or("unknown", Severity::as_str),
             chain: line(summary.chain.as_deref().unwrap_or_default(), MAX_NAME),
             outcome: outcome(summary).replace('_', " "),
             cited_events: summary.cited_events(),
             duration: summary.took().map(spelled).unwrap_or_default(),
             link: url.clone().unwrap_or_default(),
+            sign_of: summary.outcome,
             session: key.session.to_string(),
             moment: key.moment,
             route: line(&key.route, MAX_NAME),
@@ -142,6 +176,12 @@ impl Values {
         match name {
             "title" => self.title.clone(),
             "cause" => self.cause.clone(),
+            "mark" => self.mark.to_owned(),
+            "sure" => self.sure.clone(),
+            "now" => self.now.clone(),
+            "evidence" => self.facts_in_lines(),
+            "next" => self.next.clone(),
+            "not_seen" => self.not_seen.clone(),
             "severity" => self.severity.to_owned(),
             "chain" => self.chain.clone(),
             "outcome" => self.outcome.clone(),
@@ -152,6 +192,29 @@ impl Values {
             "moment" => self.moment.as_str().to_owned(),
             "route" => self.route.clone(),
             _ => String::new(),
+        }
+    }
+
+    /// The evidence, one fact in a line.
+    pub(super) fn facts_in_lines(&self) -> String {
+        self.evidence.iter().map(|fact| format!("• {fact}")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The fields of the analysis with their labels, but for cause, evidence and the next step.
+    pub(super) fn labelled(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let fields = [("Sure", &self.sure), ("Now", &self.now), ("Not seen", &self.not_seen)];
+        fields.into_iter().map(|(label, text)| (label, text.as_str())).filter(|(_, text)| !text.is_empty())
+    }
+
+    /// The sign of the outcome before a title: an analysis that is marked is no success.
+    pub(super) fn sign(&self) -> &'static str {
+        match self.sign_of {
+            _ if self.moment == Moment::Started => "🔎",
+            Some(Outcome::Completed) if self.mark.is_empty() => "✅",
+            Some(Outcome::Completed) => "⚠️",
+            Some(Outcome::TimedOut) => "⏱️",
+            Some(Outcome::Cancelled) => "🚫",
+            Some(Outcome::Failed | Outcome::DeadLetter) | None => "❌",
         }
     }
 
@@ -178,7 +241,7 @@ fn outcome(summary: &Summary) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::investigation::notification::tests::notification;
+    use crate::investigation::notification::tests::{ANALYSIS, notification};
 
     #[test]
     fn names_are_replaced_and_escaped_and_the_text_is_not() {
@@ -192,12 +255,14 @@ mod tests {
     #[test]
     fn an_unknown_name_is_a_fault_that_lists_the_known_ones() {
         let fault = Template::parse("{titel}").unwrap_err().to_string();
-        assert!(fault.starts_with("{titel} is no value; accepted: title, cause, severity"), "{fault}");
+        assert!(fault.starts_with("{titel} is no value; accepted: title, cause, mark, sure"), "{fault}");
     }
 
     #[test]
     fn every_name_has_a_value() {
-        let values = Values::of_notification(&notification());
+        let analysis = format!("{ANALYSIS}\nNow: still there");
+        let summary = Summary { mark: Some(Mark::NoSource), analysis: Some(analysis), ..notification().summary };
+        let values = Values::of_notification(&Notification { summary, ..notification() });
         for name in NAMES {
             assert!(!values.of(name).is_empty(), "{name}");
         }

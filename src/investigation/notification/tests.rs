@@ -3,9 +3,13 @@
 use chrono::{TimeDelta, TimeZone as _, Utc};
 
 use super::summary::{Outcome, Summary};
-use super::{Moment, Notification, NotificationKey};
+use super::{Moment, Notification, NotificationKey, slack, teams, webhook};
 use crate::investigation::alert::Severity;
+use crate::investigation::execution::entry::Mark;
 use crate::investigation::ids::SessionId;
+
+pub(super) const ANALYSIS: &str = "Cause: the heap limit leaves no room [5]\nSure: likely, the exit code fits\nEvidence:\n- exit 137 [5]\n- limit 512Mi \
+     [7]\nDo next: `kubectl set resources deploy/a_b --limits=memory=1Gi` then wait\nNot seen: the heap dump";
 
 pub(super) fn summary() -> Summary {
     let began_at = Utc.with_ymd_and_hms(2026, 11, 23, 12, 0, 0).unwrap();
@@ -14,7 +18,7 @@ pub(super) fn summary() -> Summary {
         severity: Some(Severity::Critical),
         chain: Some("kubernetes".to_owned()),
         outcome: Some(Outcome::Completed),
-        analysis: Some("Cause: the heap limit leaves no room [5]\nEvidence: exit 137 [5], limit 512Mi [7]".to_owned()),
+        analysis: Some(ANALYSIS.to_owned()),
         mark: None,
         error: None,
         began_at: Some(began_at),
@@ -53,4 +57,15 @@ fn the_idempotency_key_depends_on_session_route_and_moment_alone() {
     let id = key.id();
     let third = NotificationKey { route: "other".to_owned(), ..key };
     assert!(id != other.id() && id != third.id());
+}
+
+#[test]
+fn each_message_about_an_analysis_has_the_sentence_of_its_mark() {
+    for mark in Mark::ALL {
+        let marked = Notification { summary: Summary { mark: Some(mark), ..summary() }, ..notification() };
+        let messages = [slack::message(&marked), teams::message(&marked), webhook::message(&marked)];
+        assert!(messages.iter().all(|message| message.to_string().contains(mark.sentence())), "{messages:#?}");
+        let sign = |message: &serde_json::Value| message.to_string().contains('⚠');
+        assert!(messages.iter().take(2).all(sign), "a marked analysis is no success");
+    }
 }

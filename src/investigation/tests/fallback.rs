@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::investigation::execution::decide::{Decision, Purpose, decide};
-use crate::investigation::execution::entry::{Answer, Entry, Outcome, ProviderData, Role, StopReason, Usage};
+use crate::investigation::execution::entry::{Answer, Entry, Mark, Outcome, ProviderData, Role, StopReason, Usage};
 use crate::investigation::execution::fallback::codes;
 use crate::investigation::execution::window::ToolBinding;
 use crate::investigation::plan::{Limits, Strategy};
@@ -112,8 +112,11 @@ fn after_the_last_provider_an_execution_ends_as_without_any_fallback() {
     let simulation = |strategy, turns| Simulation { fallbacks: 2, ..Simulation::new(strategy, 9, turns) };
     let failed = Outcome::Failed { error: "broke".to_owned(), reason: StopReason::Error };
     assert_eq!(run(&simulation(NATIVE, vec![refused(), refused(), refused()])), (vec![1, 2], failed));
-    let analyses =
-        Outcome::Completed { analysis: "found before".to_owned(), reason: StopReason::SynthesisFailed, mark: None };
+    let analyses = Outcome::Completed {
+        analysis: "found before".to_owned(),
+        reason: StopReason::SynthesisFailed,
+        mark: Some(Mark::NotCombined),
+    };
     let synthesis = simulation(Strategy::Synthesis, vec![refused(), refused(), refused()]);
     assert_eq!(run(&synthesis), (vec![1, 2], analyses));
     let found = run(&simulation(NATIVE, vec![refused(), fails("internal"), refused(), looks()]));

@@ -2,7 +2,9 @@
 
 use crate::investigation::execution::absorb::{absorb, failed};
 use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{Answer, Entry, FailureSource, Outcome, ProviderData, Role, StopReason};
+use crate::investigation::execution::entry::{
+    Answer, Entry, FailureSource, Mark, Outcome, ProviderData, Role, StopReason,
+};
 use crate::investigation::execution::results::{CallError, ToolOutput, answered, unanswered};
 use crate::investigation::plan::Strategy;
 use crate::investigation::testing::{Simulation, Turn, Written};
@@ -160,7 +162,11 @@ fn tokens_that_are_used_up_are_a_limit_too() {
 
 #[test]
 fn a_failed_synthesis_falls_back_to_the_findings_of_the_stage_before() {
-    let given_up = || completed("found before", StopReason::SynthesisFailed);
+    let given_up = || Outcome::Completed {
+        analysis: "found before".to_owned(),
+        reason: StopReason::SynthesisFailed,
+        mark: Some(Mark::NotCombined),
+    };
     let permanent = || Turn::Fails { code: "credentials", timeout: false };
     let of = |context: Option<&str>, turns| {
         let context = context.map(str::to_owned);

@@ -90,14 +90,15 @@ WITH alert AS (
       -- A session that ran without some of its tools covers no other alert.
       AND NOT EXISTS (SELECT FROM session_plans p
                       WHERE p.session_id = s.session_id AND p.plan -> 'unavailable_servers' IS NOT NULL)
-      -- Nor does one with a mark, unless the last three all have one: a weak model must not investigate for ever.
-      AND (s.mark IS NULL OR 3 = (
+      -- Nor does one that proves nothing, unless the last three all prove nothing: a weak model must not investigate for
+      -- ever. The marks in the list are those that leave a proof (`Mark::covers`).
+      AND (s.mark IS NULL OR s.mark IN ('no_cause', 'unknown_source', 'not_combined') OR 3 = (
         SELECT count(*) FROM (
           SELECT m.mark FROM alert_sessions m
           WHERE m.fingerprint = $2 AND m.status = 'completed'
             AND m.finished_at > statement_timestamp() - make_interval(secs => $16)
           ORDER BY m.finished_at DESC LIMIT 3) last
-        WHERE last.mark IS NOT NULL))
+        WHERE last.mark NOT IN ('no_cause', 'unknown_source', 'not_combined')))
     ORDER BY s.finished_at DESC LIMIT 1
   ) newest
   WHERE NOT EXISTS (SELECT FROM seen)

@@ -104,7 +104,27 @@ const ASKED_AGAIN: &[&str] = &[
     "call_in_text",
     "not_looked",
     "no_cause",
+    "no_source",
+    "unknown_source",
 ];
+
+/// The marks of analyses; `none` is one without a mark.
+const MARKS: &[&str] = &[
+    "none",
+    "unknown",
+    "no_cause",
+    "unknown_source",
+    "not_combined",
+    "missing_server",
+    "calls_failed",
+    "no_source",
+    "incomplete",
+    "not_looked",
+    "no_tools",
+];
+
+/// How sure models say that they are; `none` is an analysis without the word.
+const SURE: &[&str] = &["none", "certain", "likely", "unsure"];
 
 /// Exported by `tarsy worker`.
 pub(super) const WORKER: &[Metric] = &[
@@ -248,7 +268,9 @@ pub(super) const WORKER: &[Metric] = &[
         "answers of a model that did not count, or not yet, and were asked for again",
     )
     .by("reason", ASKED_AGAIN),
-    counter("tarsy_incomplete_analyses_total", "analyses with a mark: the last answers of the model were cut off"),
+    counter("tarsy_analyses_total", "analyses of agents, by mark and by how sure the model says that it is")
+        .by("mark", MARKS)
+        .by("sure", SURE),
     counter(
         "tarsy_mcp_tools_omitted_total",
         "tools in the lists of MCP servers that could not be offered, and odd members of tools that were",

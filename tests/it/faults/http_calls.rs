@@ -17,7 +17,7 @@ async fn killed_during(tool: &str, form: Form) -> (String, usize) {
     let transcript = Some(format!(
         "name: http\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
          - chunks: [{{call: {{tool: web.{tool}, arguments: {{}}}}}}]\n  \
-         - chunks: [{{text: \"Cause: a drill. The end.\"}}]\n"
+         - chunks: [{{text: \"Cause: a drill [[*]]. The end.\"}}]\n"
     ));
     let system = TestSystem::start_with(Setup { servers: &line, transcript, ..Setup::default() }).await;
     let (mut worker, _) = system.worker("w1").await;
@@ -70,7 +70,7 @@ async fn failed_during(tool: &str, keys: &str, faults: &[Fault]) -> (String, usi
     let transcript = Some(format!(
         "name: http\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
          - chunks: [{calls}]\n  \
-         - chunks: [{{text: \"Cause: a drill. The end.\"}}]\n"
+         - chunks: [{{text: \"Cause: a drill [[*]]. The end.\"}}]\n"
     ));
     let system = TestSystem::start_with(Setup { servers: &line, transcript, ..Setup::default() }).await;
     let (_worker, _) = system.worker("w1").await;

@@ -17,7 +17,7 @@ fn transcript() -> String {
     format!(
         "name: restart\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
          - chunks: [{{call: {{tool: drill.{TOOL}, arguments: {{namespace: checkout, deployment: checkout}}}}}}]\n  \
-         - chunks: [{{text: \"Cause: a drill. The end.\"}}]\n"
+         - chunks: [{{text: \"Cause: a drill [[*]]. The end.\"}}]\n"
     )
 }
 

@@ -15,7 +15,7 @@ const REFUSED: &str = r#"{"error":{"code":403,"message":"not allowed","status":"
 /// At the beginning, in the middle and at the end of the result.
 const OF_RESULT: [&str; 3] =
     ["Service Account:  checkout", "Reason:       OOMKilled", "PodReadyToStartContainers   True"];
-const FOUND: &str = "Cause: the heap is larger than the limit";
+const FOUND: &str = "Cause: the heap is larger than the limit [drill.describe_pod]";
 
 /// An answer with these parts that costs so many tokens.
 fn answer(parts: &Value, input: u32, output: u32) -> Reply {

@@ -33,24 +33,24 @@ fn transcripts() -> [String; 5] {
         |agent: &str, answers: &str| format!("name: {agent}\nmatch: Node\nagent: {agent}\nanswers:\n{answers}");
     let written = "Thought: look\\nAction: drill.describe_pod\\nAction Input: {\\\"namespace\\\": \\\"checkout\\\", \
                    \\\"pod\\\": \\\"checkout-7d9f8b6c5-x2x9p\\\"}";
-    let end = "  - chunks: [{text: 'Cause: a switch.'}]\n";
+    let end = "  - chunks: [{text: 'Cause: a switch [[*]].'}]\n";
     [
         transcript(
             "native",
             &format!(
-                "  - chunks: [{{gate: asked}}, {{call: {CALL}}}]\n  - chunks: [{{gate: ends}}, {{text: 'Cause: a switch.'}}]\n"
+                "  - chunks: [{{gate: asked}}, {{call: {CALL}}}]\n  - chunks: [{{gate: ends}}, {{text: 'Cause: a switch [[*]].'}}]\n"
             ),
         ),
         transcript(
             "scribe",
             &format!(
                 "  - chunks: [{{gate: asked}}, {{text: \"{written}\"}}]\n  \
-                 - chunks: [{{text: \"Thought: enough\\nFinal Answer: Cause: a switch.\"}}]\n"
+                 - chunks: [{{text: \"Thought: enough\\nFinal Answer: Cause: a switch [[*]].\"}}]\n"
             ),
         ),
         transcript("left", &format!("  - chunks: [{{gate: asked}}, {{call: {CALL}}}]\n{end}")),
         transcript("right", end),
-        transcript("synthesis", end),
+        transcript("synthesis", "  - chunks: [{text: 'Cause: a switch [[left:1]].'}]\n"),
     ]
 }
 

@@ -18,7 +18,11 @@ fn answer(part: &Value) -> Reply {
 fn replies() -> Vec<Reply> {
     let arguments = json!({"namespace": "checkout", "pod": "checkout-7d9f8b6c5-x2x9p"});
     let call = json!({"functionCall": {"name": "drill__describe_pod", "args": arguments}});
-    vec![answer(&call), answer(&json!({"text": "Cause: the heap"})), answer(&json!({"text": "Yes."}))]
+    vec![
+        answer(&call),
+        answer(&json!({"text": "Cause: the heap [drill.describe_pod]"})),
+        answer(&json!({"text": "Yes."})),
+    ]
 }
 
 /// The text of the n-th message of a request.

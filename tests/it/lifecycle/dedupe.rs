@@ -6,7 +6,7 @@ use serde_json::json;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::{EventType, TimelineEvent};
 
-use crate::support::system::{Setup, TestSystem};
+use crate::support::system::{PROVEN, Setup, TestSystem};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -41,7 +41,7 @@ async fn end_of(system: &TestSystem, session: SessionId) -> TimelineEvent {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_completed_investigation_covers_alerts_unless_forced_or_more_severe() {
-    let system = TestSystem::start_with(Setup { cooldown: HOUR, ..Setup::default() }).await;
+    let system = TestSystem::start_with(Setup { cooldown: HOUR, transcripts: &[PROVEN], ..Setup::default() }).await;
     let (_worker, _) = system.worker("w1").await;
     let first = submit(&system, &webhook("firing", "warning"), &[]).await;
     assert_eq!(end_of(&system, first).await.event_type, EventType::SessionCompleted);
@@ -76,7 +76,8 @@ async fn a_completed_investigation_covers_alerts_unless_forced_or_more_severe() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resolved_alert_joins_the_open_investigation_and_starts_none_after_its_end() {
     let watched = &["answer-0-middle"];
-    let mut system = TestSystem::start_with(Setup { watched, cooldown: HOUR, ..Setup::default() }).await;
+    let mut system =
+        TestSystem::start_with(Setup { watched, cooldown: HOUR, transcripts: &[PROVEN], ..Setup::default() }).await;
     let (_worker, _) = system.worker("w1").await;
     let first = submit(&system, &webhook("firing", "warning"), &[]).await;
     let held = system.gates.next().await;
@@ -103,7 +104,7 @@ async fn a_resolved_alert_joins_the_open_investigation_and_starts_none_after_its
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_joins_no_investigation_and_covers_no_alert() {
-    let mut system = TestSystem::start_with(Setup { cooldown: HOUR, ..Setup::default() }).await;
+    let mut system = TestSystem::start_with(Setup { cooldown: HOUR, transcripts: &[PROVEN], ..Setup::default() }).await;
     let (_worker, _) = system.worker("w1").await;
     let first = submit(&system, &webhook("firing", "warning"), &[]).await;
     assert_eq!(end_of(&system, first).await.event_type, EventType::SessionCompleted);

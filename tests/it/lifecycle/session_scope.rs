@@ -14,7 +14,7 @@ use crate::support::wait::eventually;
 /// Selects the recording that calls the tool `wait`.
 const MARK: &str = "OwnServer";
 const RECORDING: &str = "name: own\nmatch: OwnServer\nprovider_state: true\nanswers:\n  \
-    - chunks: [{call: {tool: own.wait, arguments: {}}}]\n  - chunks: [{text: \"Cause: a test.\"}]\n";
+    - chunks: [{call: {tool: own.wait, arguments: {}}}]\n  - chunks: [{text: \"Cause: a test [[*]].\"}]\n";
 const CONNECTIONS: &str = "tarsy_mcp_session_connections";
 
 async fn start(server: &HostileServer) -> TestSystem {

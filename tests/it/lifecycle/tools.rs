@@ -23,7 +23,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(180);
 /// Selects the recording that calls the tool `wait`.
 const MARK: &str = "BusyServer";
 const RECORDING: &str = "name: busy\nmatch: BusyServer\nprovider_state: true\nanswers:\n  \
-    - chunks: [{call: {tool: slow.wait, arguments: {}}}]\n  - chunks: [{text: \"Cause: it was busy.\"}]\n";
+    - chunks: [{call: {tool: slow.wait, arguments: {}}}]\n  - chunks: [{text: \"Cause: it was busy [[*]].\"}]\n";
 
 /// A server that handles one request at a time.
 struct OneAtATime {

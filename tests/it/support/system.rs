@@ -63,6 +63,15 @@ pub(crate) struct Setup<'a> {
     pub(crate) nats_url: Option<String>,
 }
 
+/// A recording for every alert: it looks at a pod and cites what it saw, so its analysis covers later alerts.
+pub(crate) const PROVEN: &str = "name: proven
+match: Investigate this alert
+answers:
+  - chunks: [{call: {tool: drill.describe_pod, arguments: {namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p}}}]
+  - chunks: [{text: 'Cause: a test [[*]].'}]
+questions: [{match: Is it, answers: [{chunks: [{text: It is over.}]}]}]
+";
+
 impl Default for Setup<'_> {
     fn default() -> Self {
         Self {

@@ -18,7 +18,7 @@ pub(super) fn call(tool: &str, arguments: &Value) -> Value {
 
 /// A recording that makes these calls in one answer, and then concludes.
 pub(super) fn recording(calls: &[Value]) -> String {
-    let last = json!({"chunks": [{"text": "Cause: found."}]});
+    let last = json!({"chunks": [{"text": "Cause: found [[*]]."}]});
     json!({"name": "calls", "match": MARK, "answers": [{"chunks": calls}, last]}).to_string()
 }
 

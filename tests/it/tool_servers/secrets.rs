@@ -102,7 +102,7 @@ fn calls<'a>(seeds: &'a [Seed], files: &Path, repository: &Path) -> Vec<SeedCall
 fn recording(calls: &[SeedCall<'_>]) -> String {
     let answer = |calls: &[SeedCall<'_>]| json!({"chunks": calls.iter().map(|call| &call.call).collect::<Vec<_>>()});
     let mut answers: Vec<Value> = calls.chunks(CALLS_PER_ANSWER).map(answer).collect();
-    answers.push(json!({"chunks": [{"text": "Cause: found."}]}));
+    answers.push(json!({"chunks": [{"text": "Cause: found [[*]]."}]}));
     json!({"name": "calls", "match": MARK, "answers": answers}).to_string()
 }
 

@@ -55,7 +55,7 @@ fn title(session: &SessionLine, charset: Charset) -> String {
 
 /// The status, or the mark of a completed session that has one.
 fn state(session: &SessionLine) -> String {
-    session.mark.map_or_else(|| status_word(session.status.as_str()), |mark| status_word(mark.as_str()))
+    session.mark.map_or_else(|| status_word(session.status.as_str()), |mark| mark.word().to_owned())
 }
 
 fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {

@@ -2,32 +2,42 @@
 //! from outside (arXiv 2310.01798).
 //!
 //! The first answer is not lost: if no second one comes, it is the analysis. A call in the text is no fault of an
-//! analysis but of an answer ([`verdict`](super::verdict)).
+//! analysis but of an answer ([`verdict`](super::verdict)). What the answer that counts still lacks is its mark
+//! ([`proof`](super::proof)).
 
-use crate::investigation::execution::entry::{About, Entry, Fault, Usage};
+use super::proof::{Sources, sources};
+use crate::investigation::execution::entry::{About, Answer, Entry, Fault, Usage};
 use crate::investigation::execution::state::State;
 use crate::investigation::plan::AnswerCheck;
 use crate::investigation::summary::names_cause;
 
 /// The fault, for the model.
-fn message(fault: Fault) -> &'static str {
+fn message(fault: Fault, sources: &Sources) -> String {
     match fault {
-        Fault::NotLooked => "You have called no tool, so nothing in it was looked at.",
-        Fault::NoCause => "It has no line \"Cause:\".",
+        Fault::NotLooked => "You have called no tool, so nothing in it was looked at.".to_owned(),
+        Fault::NoCause => "It has no line \"Cause:\".".to_owned(),
+        Fault::NoSource => "Cause and Evidence cite no result.".to_owned(),
+        Fault::UnknownSource => {
+            let numbers: Vec<String> = sources.unknown.iter().take(8).map(ToString::to_string).collect();
+            format!("No result has the number {}.", numbers.join(" or "))
+        }
     }
 }
 
 /// The faults of a final answer for which the model is asked once more; none if it may not be asked again. `usage` is
-/// that of the answer.
-pub fn faults(state: &State, analysis: &str, usage: Usage) -> Vec<Fault> {
-    if state.was_asked_again() || !may_ask_again(state, usage) {
+/// that of the answer. The answer to a question only has to cite what exists.
+fn faults(state: &State, analysis: &str, sources: &Sources, usage: Usage) -> Vec<Fault> {
+    let plan = state.plan();
+    if state.was_asked_again() || !may_ask_again(state, usage) || plan.answer_check == AnswerCheck::Off {
         return Vec::new();
     }
-    let (plan, tools) = (state.plan(), state.plan().tools.as_slice());
-    let is_checked = plan.answer_check == AnswerCheck::Once && !tools.is_empty();
+    let is_investigation = plan.citable.is_none() && !plan.tools.is_empty();
+    let is_first = is_investigation && state.context().is_none();
     let is_found = |fault: &Fault| match fault {
-        Fault::NotLooked => is_checked && !state.has_looked() && state.context().is_none(),
-        Fault::NoCause => is_checked && !names_cause(analysis),
+        Fault::NotLooked => is_first && !state.has_looked(),
+        Fault::NoCause => is_investigation && !names_cause(analysis),
+        Fault::NoSource => is_first && state.has_looked() && sources.are_none(),
+        Fault::UnknownSource => !sources.unknown.is_empty(),
     };
     Fault::ALL.into_iter().filter(is_found).collect()
 }
@@ -40,13 +50,18 @@ fn may_ask_again(state: &State, usage: Usage) -> bool {
     !state.next_is_last() && has_turns && has_tokens && state.stopped().is_none()
 }
 
-/// The message that names the faults and asks for the whole answer again.
-pub fn ask_again(faults: Vec<Fault>) -> Entry {
-    let named = faults.iter().map(|fault| format!("- {}\n", message(*fault)));
+/// The message that names the faults of an answer and asks for the whole answer again; `None` if it counts.
+pub fn ask_again(state: &State, analysis: &str, answer: &Answer) -> Option<Entry> {
+    let sources = sources(state, analysis, Some(answer));
+    let faults = faults(state, analysis, &sources, answer.usage);
+    if faults.is_empty() {
+        return None;
+    }
+    let named = faults.iter().map(|fault| format!("- {}\n", message(*fault, &sources)));
     let content = format!(
         "This answer was not taken yet:\n{}Look again where that helps, or take the claim back. Then give the whole \
          answer once more, in its form. It is taken as it is.",
         named.collect::<String>()
     );
-    Entry::Feedback { content, about: Some(About::Answer(faults)) }
+    Some(Entry::Feedback { content, about: Some(About::Answer(faults)) })
 }

@@ -2,4 +2,5 @@
 
 pub mod verdict;
 pub mod check;
+pub mod proof;
 pub(super) mod cut;

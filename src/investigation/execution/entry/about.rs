@@ -20,17 +20,23 @@ pub enum Fault {
     NotLooked,
     /// It names no cause, in no form.
     NoCause,
+    /// A tool has answered, and cause and evidence cite no result.
+    NoSource,
+    /// Cause or evidence cite an event that is no result.
+    UnknownSource,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::NotLooked, Self::NoCause];
+    pub const ALL: [Self; 4] = [Self::NotLooked, Self::NoCause, Self::NoSource, Self::UnknownSource];
 
     /// The word in the metadata of events and in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotLooked => "not_looked",
             Self::NoCause => "no_cause",
+            Self::NoSource => "no_source",
+            Self::UnknownSource => "unknown_source",
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::State;
 use crate::investigation::execution::answers::verdict::{CALL_IN_TEXT, Ended, MAX_TOKENS, Verdict, verdict};
 use crate::investigation::execution::decide::Purpose;
-use crate::investigation::execution::entry::{About, Answer, Entry, FailureSource, Finish, Mark, Role};
+use crate::investigation::execution::entry::{About, Answer, Entry, FailureSource, Finish, Mark, Role, ToolResult};
 use crate::investigation::react;
+use crate::investigation::read_result;
 use crate::investigation::text_calls::{self, Labels};
 use crate::investigation::visible::is_blank;
 
@@ -139,6 +140,21 @@ impl State {
     /// Whether a call of this execution was sent to a server.
     pub fn has_looked(&self) -> bool {
         self.has_looked
+    }
+
+    /// The tools of servers whose calls were sent and have a result.
+    pub fn answered_tools(&self) -> impl Iterator<Item = &str> {
+        self.results_of_servers().map(|result| result.tool.as_str())
+    }
+
+    /// Whether a tool of a server has given a result that is no error.
+    pub fn has_answer_of_tool(&self) -> bool {
+        self.results_of_servers().any(|result| !result.is_error)
+    }
+
+    fn results_of_servers(&self) -> impl Iterator<Item = &ToolResult> {
+        let results = self.entries.iter().filter_map(Entry::result);
+        results.filter(|result| result.not_sent.is_none() && !read_result::is_own(&result.tool))
     }
 
     /// Counts an answer that does not count, and keeps the text of a last one that was cut off.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::investigation::execution::entry::Mark as ProofMark;
 use crate::investigation::native::Retrieval;
 use crate::investigation::timeline::{EventStatus, EventType, TimelineEvent};
 
@@ -42,7 +43,10 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
         EventType::ExecutiveSummary => Row::line(Kind::Analysis, "summary", &content).toned(Tone::Good),
         EventType::FinalAnalysis => {
             let row = Row::new(Kind::Analysis, "final analysis", Body::Prose { text: cited(event), limit: None });
-            Row { name_tone: Tone::Good, ..row }
+            let proof = meta.text("mark").map(|code| ProofMark::parse(&code));
+            let name_tone = if proof.is_some() { Tone::Caution } else { Tone::Good };
+            let marks = proof.map(|mark| Mark::new(mark.word(), Tone::Bad)).into_iter().collect();
+            Row { name_tone, marks, ..row }
         }
         EventType::CodeExecution => code::row(event, &meta, &content),
         EventType::GoogleSearchResult => search("Google Search", &meta, &content),

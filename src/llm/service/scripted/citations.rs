@@ -5,6 +5,7 @@
 //! | `[[drill.jobs]]` | the event number of that tool's last result in the conversation, as `[12]` |
 //! | `[[drill.jobs#1]]` | the number of the tool's first result |
 //! | `[[drill.jobs, drill.pods]]` | the numbers of two tools |
+//! | `[[*]]` | the number of the last result of any tool |
 //! | `[[changes:2]]` | the second number that the analysis of the agent `changes` cites, for a synthesis |
 //! | `{execution}` | the id of the request's execution, which distinguishes the calls of several executions |
 //!
@@ -20,6 +21,9 @@ use crate::llm::proto::{ASSISTANT, ConversationMessage, GenerateRequest};
 
 /// The placeholder of the execution id.
 const EXECUTION: &str = "{execution}";
+
+/// The name of the last result, of whichever tool.
+const ANY_TOOL: &str = "*";
 
 /// The start of an observation in a conversation of the strategy `react`.
 const OBSERVATION: &str = "Observation: ";
@@ -77,7 +81,7 @@ impl EventNumbers {
             (None, Some((tool, place))) => (tool, Some(place), &self.results),
             (None, None) => (name, None, &self.results),
         };
-        let mut own = known.iter().filter(|(of, _)| of == name).map(|(_, number)| number);
+        let mut own = known.iter().filter(|(of, _)| of == name || name == ANY_TOOL).map(|(_, number)| number);
         let number = match place.map(str::parse::<usize>) {
             Some(place) => place.ok().and_then(|place| own.nth(place.checked_sub(1)?)),
             None => own.next_back(),

@@ -56,7 +56,7 @@ fn line(entry: &SessionEntry) -> Markup {
         (_, _, RunStatus::Running) => html! { span.li { span.now { (now(entry)) } } },
         (Some(cause), _, _) => html! {
             span.li {
-                @if let Some(mark) = entry.line.mark { b.warn { (sentence(&plain(mark.as_str()))) ": " } }
+                @if let Some(mark) = entry.line.mark { b.warn { (sentence(mark.word())) ": " } }
                 (sentence(&brief(&without_citations(cause), LINE)))
             }
         },

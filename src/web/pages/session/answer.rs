@@ -4,10 +4,11 @@ use maud::{Markup, html};
 
 use super::{Session, elsewhere, last_event};
 use crate::investigation::chain::RunStatus;
-use crate::investigation::timeline::rows::footnotes;
+use crate::investigation::summary::{Fields, below, command, fields};
+use crate::investigation::timeline::rows::{Footnotes, footnotes};
 use crate::reports::{AlertReport, SessionReport};
 use crate::web::markdown::{self, Cites};
-use crate::web::pages::words::{address, brief, plain, sentence, whole};
+use crate::web::pages::words::{address, plain, sentence, whole};
 
 pub(super) fn section(page: &Session<'_>) -> Markup {
     let report = page.report;
@@ -24,26 +25,24 @@ pub(super) fn section(page: &Session<'_>) -> Markup {
     }
 }
 
-/// The parts of a summary, or the beginning of an analysis that has none.
+/// The fields of an analysis, then the rest of it; one without fields is shown whole.
 fn found(session: &SessionReport, report: &AlertReport) -> Markup {
     let last = last_event(Some(session));
     let cites = report.parent_id.map_or_else(|| Cites::of_page(last), Cites::of_investigation);
     let analysis = session.final_analysis.as_deref().unwrap_or_default();
-    let summary = session.executive_summary.as_deref().unwrap_or_default();
-    let parts: Vec<_> = summary.lines().filter_map(|line| line.split_once(": ")).collect();
-    let words = analysis.split_whitespace().count();
+    let summary = session.executive_summary.as_deref().filter(|_| report.parent_id.is_none());
+    let fields = summary.map(fields);
+    let notes = footnotes(analysis, Some(&session.citations));
+    let rest = if fields.is_some() { below(&notes.text) } else { notes.text.as_str() };
+    let words = rest.split_whitespace().count();
     html! {
         @if let Some(mark) = session.mark { p.late role="note" { (mark.sentence()) } }
-        @for (label, text) in &parts {
-            @match *label {
-                "Cause" => { div.part.cause { h2 { "Cause" } p { (markdown::line(&sentence(text), last)) } } }
-                "Do next" => { div.part.next { h2 { "Do next" } div { (next(text, last)) } } }
-                _ => { div.part.ev { h2 { (brief(label, 60)) } p { (markdown::line(text, last)) } } }
+        @if let Some(fields) = &fields { (card(fields, last)) }
+        @if words > 0 || notes.sources().next().is_some() {
+            details.more open[fields.is_none()] {
+                summary { (if fields.is_some() { "More of the analysis " } else { "Whole analysis " }) span { (words) " words" } }
+                div.md { (markdown::cited_html(rest, cites)) (sources(&notes)) }
             }
-        }
-        details.more open[parts.is_empty()] {
-            summary { "Whole analysis " span { (words) " words" } }
-            div.md { (with_sources(analysis, session, cites)) }
         }
         @if session.late_updates() > 0 {
             p.late { (session.late_updates()) " changes of the alert came too late for this analysis." }
@@ -51,12 +50,33 @@ fn found(session: &SessionReport, report: &AlertReport) -> Markup {
     }
 }
 
-/// An analysis with the pages that it cites below it.
-fn with_sources(analysis: &str, session: &SessionReport, cites: Cites) -> Markup {
-    let notes = footnotes(analysis, Some(&session.citations));
+/// The fields that decide what a person does, in the order of the form.
+fn card(fields: &Fields, last: u32) -> Markup {
+    let sure = fields.sureness();
+    html! {
+        @if let Some(cause) = &fields.cause {
+            div.part.cause { h2 { "Cause" } p { (markdown::line(&sentence(cause), last)) } }
+        }
+        @for (label, text) in [("Sure", &sure), ("Now", &fields.now)] {
+            @if let Some(text) = text { div.part.ev { h2 { (label) } p { (markdown::line(text, last)) } } }
+        }
+        @match fields.evidence.as_slice() {
+            [] => {},
+            [only] => div.part.ev { h2 { "Evidence" } p { (markdown::line(only, last)) } },
+            several => div.part.ev {
+                h2 { "Evidence" }
+                ul { @for fact in several { li { (markdown::line(fact, last)) } } }
+            },
+        }
+        @if let Some(next_step) = &fields.next { div.part.next { h2 { "Do next" } div { (next(next_step, last)) } } }
+        @if let Some(text) = &fields.not_seen { div.part.ev { h2 { "Not seen" } p { (markdown::line(text, last)) } } }
+    }
+}
+
+/// The pages that an analysis cites.
+fn sources(notes: &Footnotes) -> Markup {
     let sources: Vec<_> = notes.sources().collect();
     html! {
-        (markdown::cited_html(&notes.text, cites))
         @if !sources.is_empty() {
             h3 { "Sources" }
             ul.sources {
@@ -68,14 +88,11 @@ fn with_sources(analysis: &str, session: &SessionReport, cites: Cites) -> Markup
     }
 }
 
-/// A longer text in back quotes is no command.
-const MAX_COMMAND: usize = 2_000;
-
 /// What to do next: a command stands alone, so that it can be copied.
 fn next(text: &str, last: u32) -> Markup {
     let Some(command) = command(text) else { return html! { p { (markdown::line(text, last)) } } };
     let shown = whole(command.text);
-    let rest = command.rest.trim_start_matches(['.', ',', ';', ':', ' ']);
+    let rest = command.rest;
     html! {
         div.cmd {
             code { (shown) }
@@ -84,18 +101,6 @@ fn next(text: &str, last: u32) -> Markup {
         @if !shown.is_ascii() { p.warn { "This command has characters that are not ASCII: check it before you run it." } }
         @if !rest.is_empty() { p { (markdown::line(&sentence(rest), last)) } }
     }
-}
-
-/// A command at the beginning of a text, in back quotes.
-struct Command<'a> {
-    text: &'a str,
-    rest: &'a str,
-}
-
-fn command(text: &str) -> Option<Command<'_>> {
-    let inside = text.trim_start().strip_prefix('`')?;
-    let (text, rest) = inside.split_once('`')?;
-    (text.len() <= MAX_COMMAND && text.trim().contains(' ')).then_some(Command { text: text.trim(), rest })
 }
 
 fn not_yet(session: &SessionReport) -> Markup {
@@ -156,20 +161,6 @@ fn tools(page: &Session<'_>) -> Markup {
             button.act type="button" data-print="" { "Print" }
             a href={ "/api/v1/sessions/" (id) } download={ "tarsy-" (id.short()) ".json" } { "JSON" }
             span.cli { code { "tarsy watch " (id.short()) } }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_stands_at_the_beginning_and_has_arguments() {
-        let of = |text| command(text).map(|Command { text, rest }| (text, rest));
-        assert_eq!(of("`kubectl get pods`. Then wait"), Some(("kubectl get pods", ". Then wait")));
-        for text in ["raise the limit", "set `limit` to 2", "`limit` to 2", "`never closed x"] {
-            assert_eq!(of(text), None, "{text}");
         }
     }
 }

@@ -49,7 +49,7 @@ fn measures(session: &SessionReport, page: &Session<'_>) -> Markup {
     let reason =
         session.stop_reason.filter(|reason| adds(*reason, session.status)).map(|reason| plain(reason.as_str()));
     html! {
-        @if let Some(mark) = session.mark { span.warn { (plain(mark.as_str())) } }
+        @if let Some(mark) = session.mark { span.warn { (mark.word()) } }
         @if let Some(reason) = reason { span { (reason) } }
         span { (if is_running { "for " } else { "in " }) (took) }
         span { (moment(session.created_at)) }

@@ -3,6 +3,7 @@
 use crate::engine::ports::DeadReason;
 use crate::investigation::chain::RunStatus;
 use crate::investigation::execution::entry::{Mark, StopReason};
+use crate::investigation::summary::executive_summary;
 use crate::investigation::timeline::EventType;
 use crate::reports::{AlertReport, DispositionKind, SessionEntry, StatusCounts};
 use crate::web::assets::{ICON, SCRIPT, STYLE};
@@ -81,17 +82,39 @@ fn listed(entries: &[SessionEntry], query: &Query, system: &System) -> String {
 }
 
 #[test]
-fn an_incomplete_analysis_is_marked_on_its_card_and_in_the_list() {
-    let mut cut = report();
-    cut.session.as_mut().unwrap().mark = Some(Mark::Incomplete);
-    let page = shown(&cut, &story()).whole();
-    assert!(page.contains(Mark::Incomplete.sentence()) && page.contains(">incomplete<"), "{page}");
-    let mut line = entry("00000010", "TargetDown shop/checkout", RunStatus::Completed);
-    line.line.mark = Some(Mark::Incomplete);
-    let system = System { waiting: None, workers: 1, slots: 1, busy: 0, dead_letters: None };
-    let list = listed(&[line], &Query::default(), &system);
-    assert_eq!((check(&page).err(), check(&list).err()), (None, None));
-    assert!(list.contains("Incomplete: "), "{list}");
+fn each_mark_stands_on_the_card_and_in_the_list_before_the_cause() {
+    for mark in Mark::ALL {
+        let mut marked = report();
+        marked.session.as_mut().unwrap().mark = Some(mark);
+        let page = shown(&marked, &story()).whole();
+        let word = mark.word();
+        assert!(page.contains(mark.sentence()) && page.contains(&format!(">{word}<")), "{page}");
+        let mut line = entry("00000010", "TargetDown shop/checkout", RunStatus::Completed);
+        line.line.mark = Some(mark);
+        let system = System { waiting: None, workers: 1, slots: 1, busy: 0, dead_letters: None };
+        let list = listed(&[line], &Query::default(), &system);
+        assert_eq!((check(&page).err(), check(&list).err()), (None, None));
+        assert!(list.to_lowercase().contains(&format!(">{word}: <")), "{list}");
+    }
+}
+
+#[test]
+fn the_card_has_every_field_of_the_form_and_the_rest_of_the_analysis_once() {
+    let analysis = "Cause: the disk [10]\nSure: likely, one fact fits\nNow: over since 13:40\nEvidence:\n- full [10]\n- slow \
+                    [11]\nDo next: `df -h /data`\nNot seen: who wrote it\n\nIt began at 13:30.";
+    let mut with_fields = report();
+    let session = with_fields.session.as_mut().unwrap();
+    session.final_analysis = Some(analysis.to_owned());
+    session.executive_summary = executive_summary(analysis);
+    let page = shown(&with_fields, &story()).first;
+    for text in
+        ["The disk", "likely, one fact fits", "over since 13:40", "who wrote it", "df -h /data", "It began at 13:30."]
+    {
+        assert_eq!(page.matches(text).count(), 1, "{text}: {page}");
+    }
+    let labels = ["Cause", "Sure", "Now", "Evidence", "Do next", "Not seen"];
+    let places: Vec<Option<usize>> = labels.iter().map(|label| page.find(&format!("<h2>{label}</h2>"))).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn transcript(number: usize) -> String {
     format!(
         "name: failover-{number}\nmatch: FailoverDrill{number}!\nprovider_state: true\nanswers:\n  \
          - chunks: [{{call: {{tool: drill.{TOOL}, arguments: {{namespace: checkout, deployment: checkout, run: {number}}}}}}}]\n  \
-         - chunks: [{{text: \"Cause: a drill. The end.\"}}]\n"
+         - chunks: [{{text: \"Cause: a drill [[*]]. The end.\"}}]\n"
     )
 }
 

@@ -12,7 +12,7 @@ use crate::support::http::provider::{FakeProvider, Received, Reply};
 use crate::support::system::{Setup, TestSystem};
 
 const CALL: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"I should look","thought":true},{"functionCall":{"id":"fc-1","name":"drill__describe_pod","args":{"namespace":"checkout","pod":"checkout-7d9f"}},"thoughtSignature":"Z29vZ2xlLXNpZ25hdHVyZQ=="}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"totalTokenCount":110},"modelVersion":"gemini-2.5-pro"}"#;
-const FOUND: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Cause: the heap is larger than the limit"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":200,"candidatesTokenCount":20,"totalTokenCount":220}}"#;
+const FOUND: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Cause: the heap is larger than the limit [drill.describe_pod]"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":200,"candidatesTokenCount":20,"totalTokenCount":220}}"#;
 const REFUSED: &str = r#"{"error":{"code":403,"message":"not allowed","status":"PERMISSION_DENIED"}}"#;
 
 /// A provider `first` with these replies and a provider `second` of another generation of models.

@@ -54,7 +54,7 @@ fn claude() -> Reply {
 
 /// The final answer.
 fn gpt() -> Reply {
-    let text = "Cause: the heap is larger than the limit";
+    let text = "Cause: the heap is larger than the limit [drill.describe_pod]";
     let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
     let item =
         json!({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content});
@@ -142,7 +142,7 @@ async fn a_session_goes_from_google_to_anthropic_to_openai_and_none_sees_foreign
     let shown: Vec<Value> = fallbacks(&timeline.seen).iter().map(|f| json!([f["from"], f["to"], f["code"]])).collect();
     assert_eq!(shown, [json!(["gemini", "claude", "unavailable"]), json!(["claude", "gpt", "credentials"])]);
     let analysis = timeline.seen.iter().find(|event| event.event_type == EventType::FinalAnalysis).unwrap();
-    assert_eq!(analysis.content, "Cause: the heap is larger than the limit");
+    assert_eq!(analysis.content, "Cause: the heap is larger than the limit [drill.describe_pod]");
 
     let (of_google, of_anthropic, of_openai) = (google.requests(), anthropic.requests(), openai.requests());
     assert_eq!((of_google.len(), of_anthropic.len(), of_openai.len()), (4, 2, 1));

@@ -144,8 +144,8 @@ async fn a_model_that_blames_the_symptom_does_not_solve_it() {
         "no  numbers.invented    no cited result has 640Mi",
         "no  actions.do_next     the line Do next says \"drain the node\"",
         "The cause is: Revision 43",
-        "2 turns, 2 tool calls",
-        "2 calls, 2 k in 0.2 k out",
+        "3 turns, 2 tool calls",
+        "3 calls, ",
         "Cost: unknown",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");

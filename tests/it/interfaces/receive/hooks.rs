@@ -7,7 +7,7 @@ use tarsy::investigation::timeline::EventType;
 use super::{Receiver, metrics_of};
 use crate::support::http::{self, head};
 use crate::support::process::{Tarsy, metric_is};
-use crate::support::system::{Setup, TestSystem};
+use crate::support::system::{PROVEN, Setup, TestSystem};
 
 /// An event of PagerDuty.
 pub(super) fn incident(event_type: &str) -> Vec<u8> {
@@ -102,7 +102,9 @@ fn check(state: &str, time: &str) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_users_source_of_ten_lines_works_without_a_rebuild() {
     let cooldown = std::time::Duration::from_secs(3600);
-    let system = TestSystem::start_with(Setup { sections: TEN_LINES, cooldown, ..Setup::default() }).await;
+    let system =
+        TestSystem::start_with(Setup { sections: TEN_LINES, cooldown, transcripts: &[PROVEN], ..Setup::default() })
+            .await;
     let (_worker, _) = system.worker("w1").await;
     let config = system.file("tarsy.yaml");
     let env = [

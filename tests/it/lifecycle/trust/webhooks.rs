@@ -9,7 +9,7 @@ use tarsy::investigation::timeline::{EventType, TimelineEvent};
 use super::investigated;
 use crate::support::http::{self, Answer};
 use crate::support::process::Tarsy;
-use crate::support::system::{Setup, TestSystem};
+use crate::support::system::{PROVEN, Setup, TestSystem};
 use crate::support::wait::eventually;
 
 const GROUP: &str = r#"{}:{alertname="CheckoutDown"}"#;
@@ -35,7 +35,7 @@ struct ReceivingSystem {
 impl ReceivingSystem {
     async fn build() -> Self {
         let hour = Duration::from_secs(3_600);
-        let system = TestSystem::start_with(Setup { cooldown: hour, ..Setup::default() }).await;
+        let system = TestSystem::start_with(Setup { cooldown: hour, transcripts: &[PROVEN], ..Setup::default() }).await;
         let (worker, _) = system.worker("w1").await;
         let mut receiver = system.tarsy("receive", &["receive", "--listen", "127.0.0.1:0"]);
         let address = receiver.ready().await;

@@ -22,7 +22,7 @@ fn thinking(pace: Pace, fail: &str) -> String {
         let fail = if step == FAILING { fail } else { "" };
         text.push_str(&format!("  - chunks: [{{thinking: Looking.}}, {{wait: {wait}ms}}, {{call: {call}}}]\n{fail}"));
     }
-    text + "  - chunks: [{text: \"Cause: a drill. The end.\"}]\n"
+    text + "  - chunks: [{text: \"Cause: a drill [[*]]. The end.\"}]\n"
 }
 
 fn setup(pace: Pace, fail: &str) -> Setup<'static> {

@@ -43,7 +43,7 @@ pub(super) async fn http_gone(pace: Pace) -> Vec<Measured> {
             "  - chunks: [{{wait: {wait}ms}}, {{call: {{tool: web.look, arguments: {{step: {step}}}}}}}]\n"
         ));
     }
-    text.push_str("  - chunks: [{text: \"Cause: a drill. The end.\"}]\n");
+    text.push_str("  - chunks: [{text: \"Cause: a drill [[*]]. The end.\"}]\n");
     let bed = Bed::start(pace.patient(), Setup { servers: &line, transcript: Some(text), ..Setup::default() }).await;
     let at = Utc::now();
     server.stop().await;

@@ -43,7 +43,7 @@ pub(crate) fn paced(answers: usize, call: Duration) -> String {
             "  - chunks: [{{wait: {wait}ms}}, {{call: {{tool: drill.describe_pod, arguments: {{{pod}, step: {step}}}}}}}]\n"
         ));
     }
-    text.push_str(&format!("  - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill. The end.\"}}]\n"));
+    text.push_str(&format!("  - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill [[*]]. The end.\"}}]\n"));
     text
 }
 

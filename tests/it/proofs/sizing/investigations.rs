@@ -49,7 +49,7 @@ impl Kind {
             let call = format!("{{tool: web.log, arguments: {{bytes: {LONG_BYTES}, from: {step}}}}}");
             text.push_str(&format!("  - chunks: [{{thinking: The log of step {step} is next.}}, {{call: {call}}}]\n"));
         }
-        text.push_str("  - chunks: [{text: \"Cause: a drill. The end.\"}]\n");
+        text.push_str("  - chunks: [{text: \"Cause: a drill [[*]]. The end.\"}]\n");
         Self {
             name: format!("{iterations} iterations, each with a result of {} KiB", LONG_BYTES / 1024),
             iterations,

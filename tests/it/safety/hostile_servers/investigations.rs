@@ -44,7 +44,7 @@ pub(super) fn recording(tools: &[String]) -> String {
     let calls: String =
         tools.iter().map(|tool| format!("  - chunks: [{{call: {{tool: {tool}, arguments: {{}}}}}}]\n")).collect();
     format!(
-        "name: hostile\nmatch: {MARK}\nprovider_state: true\nanswers:\n{calls}  - chunks: [{{text: \"Cause: a test.\"}}]\n"
+        "name: hostile\nmatch: {MARK}\nprovider_state: true\nanswers:\n{calls}  - chunks: [{{text: \"Cause: a test [[*]].\"}}]\n"
     )
 }
 
@@ -122,7 +122,7 @@ async fn a_hostile_server_ends_no_investigation_and_blocks_no_other() {
 async fn results_have_the_order_of_their_calls_whichever_comes_first() {
     let server = HostileServer::start(&["wait", "ok"]).await;
     let call = |tool: &str| format!("{{call: {{tool: hostile.{tool}, arguments: {{}}}}}}");
-    let (calls, end) = ([call("wait"), call("ok")].join(", "), "{text: \"Cause: a test.\"}");
+    let (calls, end) = ([call("wait"), call("ok")].join(", "), "{text: \"Cause: a test [[*]].\"}");
     let recording = format!(
         "name: order\nmatch: {MARK}\nprovider_state: true\nanswers:\n  - chunks: [{calls}]\n  - chunks: [{end}]\n"
     );

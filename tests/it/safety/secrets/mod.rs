@@ -83,7 +83,7 @@ fn transcript(seeds: &[Seed]) -> String {
             call("read"), call("broken"),
         ],
     });
-    let last = json!({"chunks": [{"text": format!("Cause: found.\n\n{}", markdown(seeds))}]});
+    let last = json!({"chunks": [{"text": format!("Cause: found [[*]].\n\n{}", markdown(seeds))}]});
     json!({"name": "leak", "match": "KubeLeak", "answers": [first, last]}).to_string()
 }
 

@@ -24,7 +24,7 @@ async fn a_token_that_is_replaced_during_a_session_is_masked_before_and_after() 
     let line = format!("  web: {{url: '{}', token_file: '{}'}}\n", server.url(), file.display());
     let call = |tool: &str| format!("  - chunks: [{{call: {{tool: web.{tool}, arguments: {{}}}}}}]\n");
     let transcript = Some(format!(
-        "name: rotation\nmatch: {MARK}\nanswers:\n{}{}{}  - chunks: [{{text: \"Cause: {OLD}, then {NEW}. The end.\"}}]\n",
+        "name: rotation\nmatch: {MARK}\nanswers:\n{}{}{}  - chunks: [{{text: \"Cause: {OLD}, then {NEW} [[*]]. The end.\"}}]\n",
         call("tokens"),
         call("hold_look"),
         call("tokens"),

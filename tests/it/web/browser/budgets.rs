@@ -142,7 +142,7 @@ async fn an_event_is_drawn_soon_after_its_commit() {
         "{tool: drill.describe_pod, arguments: {namespace: checkout, pod: checkout-7d9f8b6c5-x2x9p, page: '{n}'}}";
     let transcript = format!(
         "name: paced\nmatch: KubePodOOMKilled\nanswers:\n  - chunks: [gate: begin, {{call: {call}}}]\n  \
-         - times: {calls}\n    chunks: [{{wait: 20ms}}, {{call: {call}}}]\n  - chunks: [text: 'Cause: a drill.']\n"
+         - times: {calls}\n    chunks: [{{wait: 20ms}}, {{call: {call}}}]\n  - chunks: [text: 'Cause: a drill [[*]].']\n"
     );
     let sections = "defaults: {max_iterations: 500}\n";
     let setup = Setup { watched: &["begin"], transcript: Some(transcript), sections, ..Setup::default() };

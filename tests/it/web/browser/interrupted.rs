@@ -19,7 +19,7 @@ fn transcript() -> String {
     format!(
         "name: halfway\nmatch: KubePodOOMKilled\nanswers:\n  - chunks:\n      - gate: has-begun\n      - text: {text}\n      \
          - gate: is-writing\n      - call: {{tool: drill.describe_pod, arguments: {{namespace: checkout, pod: \
-         checkout-7d9f8b6c5-x2x9p}}}}\n  - chunks: [text: 'Cause: a drill.']\n"
+         checkout-7d9f8b6c5-x2x9p}}}}\n  - chunks: [text: 'Cause: a drill [[*]].']\n"
     )
 }
 

@@ -49,7 +49,7 @@ fn recording(call: Duration) -> String {
     format!(
         "name: brokers\nmatch: {MARK}\nprovider_state: true\nanswers:\n  \
          - chunks: [{{wait: {wait}ms}}, {{call: {pod}}}]\n  - chunks: [{{wait: {wait}ms}}, {{call: {restart}}}]\n  \
-         - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill. The end.\"}}]\n"
+         - chunks: [{{wait: {wait}ms}}, {{text: \"Cause: a drill [[*]]. The end.\"}}]\n"
     )
 }
 

@@ -1,0 +1,108 @@
+//! How sure a model says that it is of its analysis. The word is the model's own; nothing here checks it.
+
+use serde::Serialize;
+
+/// How sure a model is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sure {
+    Certain,
+    Likely,
+    Unsure,
+}
+
+/// A percentage from which a cause is certain, and from which it is likely.
+const CERTAIN_PERCENT: u32 = 95;
+const LIKELY_PERCENT: u32 = 70;
+
+const UNSURE: [&str; 11] = [
+    "not certain",
+    "not sure",
+    "not very",
+    "unsure",
+    "uncertain",
+    "unlikely",
+    "low",
+    "possible",
+    "possibly",
+    "weak",
+    "unknown",
+];
+const LIKELY: [&str; 8] =
+    ["likely", "very likely", "most likely", "probable", "probably", "medium", "moderate", "fairly"];
+const CERTAIN: [&str; 8] = ["certain", "sure", "very sure", "high", "very high", "confirmed", "definite", "proven"];
+
+impl Sure {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Certain, Self::Likely, Self::Unsure];
+
+    /// The word in the form and in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Certain => "certain",
+            Self::Likely => "likely",
+            Self::Unsure => "unsure",
+        }
+    }
+
+    /// The word at the beginning of a text, and what stands behind it.
+    pub(super) fn read(text: &str) -> (Option<Self>, &str) {
+        let text = text.trim().trim_start_matches(['*', '_', '`', ' ']);
+        let lower = text.to_ascii_lowercase();
+        let words = [(Self::Unsure, &UNSURE[..]), (Self::Likely, &LIKELY[..]), (Self::Certain, &CERTAIN[..])];
+        for (sure, spellings) in words {
+            let longest = spellings.iter().filter(|word| is_word_of(&lower, word)).max_by_key(|word| word.len());
+            if let Some(word) = longest {
+                return (Some(sure), rest(text, word.len()));
+            }
+        }
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let behind = text.get(digits..).unwrap_or_default().trim_start();
+        let percent = text.get(..digits).and_then(|number| number.parse().ok());
+        match (percent, behind.strip_prefix('%').or_else(|| behind.strip_prefix("percent"))) {
+            (Some(percent @ 0..=100), Some(_)) => (Some(Self::of_percent(percent)), text),
+            (Some(_) | None, _) => (None, text),
+        }
+    }
+
+    fn of_percent(percent: u32) -> Self {
+        match percent {
+            CERTAIN_PERCENT.. => Self::Certain,
+            LIKELY_PERCENT.. => Self::Likely,
+            _ => Self::Unsure,
+        }
+    }
+}
+
+fn is_word_of(text: &str, word: &str) -> bool {
+    text.strip_prefix(word).is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric()))
+}
+
+fn rest(text: &str, from: usize) -> &str {
+    let is_mark = |c: char| matches!(c, '*' | '_' | '`' | ',' | ';' | ':' | '.' | '-' | '–' | '—' | ' ');
+    text.get(from..).unwrap_or_default().trim_start_matches(is_mark).trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_percentages_of_models_are_read() {
+        for (text, sure, why) in [
+            ("certain, the log says so [5]", Some(Sure::Certain), "the log says so [5]"),
+            ("Likely: two facts fit", Some(Sure::Likely), "two facts fit"),
+            ("**unsure** — no logs", Some(Sure::Unsure), "no logs"),
+            ("Very high (three sources)", Some(Sure::Certain), "(three sources)"),
+            ("not certain", Some(Sure::Unsure), ""),
+            ("95%", Some(Sure::Certain), "95%"),
+            ("80 % because of [5]", Some(Sure::Likely), "80 % because of [5]"),
+            ("40 percent", Some(Sure::Unsure), "40 percent"),
+            ("certainly not what it looks like", None, "certainly not what it looks like"),
+            ("999%", None, "999%"),
+            ("", None, ""),
+        ] {
+            assert_eq!(Sure::read(text), (sure, why), "{text}");
+        }
+    }
+}
