@@ -37,7 +37,7 @@ the names of its service. */}}
 {{- define "tarsy.configMapName" -}}
 {{- if .root.Values.existingConfigMap.name -}}
 {{- .root.Values.existingConfigMap.name -}}
-{{- else if and (eq .component "migrate") (eq .root.Values.migrations.mode "hook") -}}
+{{- else if and (eq .component "migrate") (include "tarsy.earlyAnnotations" .root) -}}
 {{- include "tarsy.name" . -}}
 {{- else -}}
 {{- include "tarsy.fullname" .root -}}
@@ -80,7 +80,7 @@ checksum/secret: {{ . | toYaml | sha256sum }}
 {{- end -}}
 
 {{- define "tarsy.inlineSecretName" -}}
-{{- if and (eq .component "migrate") (eq .root.Values.migrations.mode "hook") -}}
+{{- if and (eq .component "migrate") (include "tarsy.earlyAnnotations" .root) -}}
 {{- include "tarsy.name" . -}}
 {{- else -}}
 {{- include "tarsy.fullname" .root -}}

@@ -166,6 +166,9 @@
 {{- if and (eq $scaling.mode "hpa") (lt $minimum 1) -}}
 {{- $faults = append $faults "autoscaling.minReplicas is 0, and only keda can start the first worker: set it to 1 or more" -}}
 {{- end -}}
+{{- if and (eq $scaling.mode "keda") (eq .Values.nats.login.kind "creds") (eq $scaling.keda.account "$G") -}}
+{{- $faults = append $faults "autoscaling.keda.account is $G, and nats.login.kind is creds, which log in to an account of an operator: set it to the public key (A…) of the account of the streams" -}}
+{{- end -}}
 {{- if and (eq $scaling.mode "keda") (not $scaling.keda.monitoringEndpoint) -}}
 {{- $faults = append $faults "autoscaling.mode is keda: set autoscaling.keda.monitoringEndpoint to host:port of the monitoring of NATS" -}}
 {{- end -}}

@@ -27,7 +27,9 @@ A list of files of a component: the variable that names the file, the Secret wit
 {{- end -}}
 {{- if has .component (list "worker" "web" "migrate") -}}
 {{- $own := get (dict "migrate" $values.migrations.passwordSecret "web" $values.web.databasePasswordSecret) .component | default dict -}}
-{{- $shared := $values.database.passwordSecret -}}
+{{- /* An address of a role's own has its own login: the workers' password is another role's, and would replace it. */ -}}
+{{- $ownAddress := get (dict "migrate" $values.migrations.urlSecret "web" $values.web.databaseUrlSecret) .component | default dict -}}
+{{- $shared := ternary $values.database.passwordSecret dict (empty $ownAddress.name) -}}
 {{- $password := ternary $own $shared (not (empty $own.name)) -}}
 {{- if $password.name -}}
 {{- $files = append $files (dict "variable" "DATABASE_PASSWORD_FILE" "secret" $password.name "key" $password.key "path" "database/password") -}}
