@@ -164,6 +164,20 @@ fn the_web_server_has_the_secrets_of_a_role_that_only_reads() {
 }
 
 #[test]
+fn a_role_with_its_own_address_does_not_get_the_workers_password() {
+    let Some(helm) = Helm::find() else { return };
+    let set = json!({
+        "database": {"urlSecret": {"name": "w"}, "passwordSecret": {"name": "shared"}},
+        "web": {"databaseUrlSecret": {"name": "r"}, "databasePasswordSecret": {"name": ""}},
+        "migrations": {"urlSecret": {"name": "m"}, "passwordSecret": {"name": ""}},
+    });
+    let release = helm.release(Case::with("web", &set));
+    let has = |kind, name| release.object(kind, name)["spec"]["template"].to_string().contains("\"shared\"");
+    assert!(has("Deployment", "-worker"));
+    assert!(!has("Deployment", "-web") && !has("Job", "-migrate"));
+}
+
+#[test]
 fn a_secret_in_the_values_is_rendered_into_secrets_only() {
     let Some(helm) = Helm::find() else { return };
     let words = json!({

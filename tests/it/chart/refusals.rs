@@ -57,6 +57,11 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         ("tracing", json!({"worker": {"terminationGracePeriodSeconds": 61}}), "17 s for the last writes need 62"),
     ];
     let scale = [
+        (
+            "keda",
+            json!({"nats": {"login": {"kind": "creds", "secret": {"name": "n"}}}}),
+            "autoscaling.keda.account is $G",
+        ),
         ("hpa", json!({"autoscaling": {"minReplicas": 11}}), "minReplicas 11 is more than"),
         ("hpa", json!({"autoscaling": {"minReplicas": 0}}), "only keda can start the first worker"),
         (

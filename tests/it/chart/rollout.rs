@@ -58,6 +58,49 @@ fn the_migration_runs_before_the_workers_in_each_mode() {
     assert!(none.notes.contains("run `tarsy migrate`"), "{}", none.notes);
 }
 
+/// What a pod needs before it can be created, as kinds and names: of this release or of others.
+fn needs(pod: &Value) -> Vec<(&'static str, String)> {
+    let volumes = pod["volumes"].as_array().unwrap();
+    let sources = volumes.iter().flat_map(|volume| volume["projected"]["sources"].as_array().into_iter().flatten());
+    let secrets = sources.map(|source| ("Secret", text(&source["secret"]["name"]).to_owned()));
+    let maps = volumes.iter().filter_map(|volume| volume["configMap"]["name"].as_str());
+    let account = ("ServiceAccount", text(&pod["serviceAccountName"]).to_owned());
+    secrets.chain(maps.map(|name| ("ConfigMap", name.to_owned()))).chain([account]).collect()
+}
+
+#[test]
+fn what_the_migration_needs_is_there_before_its_hook_runs() {
+    let Some(helm) = Helm::find() else { return };
+    let inline = json!({
+        "existingConfigMap": {"name": ""}, "config": {"worker": {"slots": 2}},
+        "database": {"url": "postgres://d", "urlSecret": {"name": ""}},
+    });
+    let waved = json!({"migrations": {"annotations": {"argocd.argoproj.io/sync-wave": "3"}}});
+    let hook = json!({"migrations": {"mode": "hook", "annotations": {}}});
+    let argo = ("argocd.argoproj.io/hook", "argocd.argoproj.io/sync-wave");
+    let of_helm = ("helm.sh/hook", "helm.sh/hook-weight");
+    for (file, set, (phase, order)) in [
+        ("gitops", json!({}), argo),
+        ("gitops", inline, argo),
+        ("gitops", waved, argo),
+        ("gitops", hook, of_helm),
+        ("production", json!({}), of_helm),
+    ] {
+        let release = helm.release(Case::with(file, &set));
+        let job = release.of_kind("Job")[0];
+        let rank = |object: &Value| {
+            let order = object["metadata"]["annotations"][order].as_str().unwrap_or("0");
+            order.parse::<i32>().unwrap()
+        };
+        for (kind, name) in needs(&job["spec"]["template"]["spec"]) {
+            let own = release.of_kind(kind).into_iter().find(|object| object["metadata"]["name"] == name.as_str());
+            let Some(own) = own else { continue };
+            assert_eq!(own["metadata"]["annotations"][phase], job["metadata"]["annotations"][phase], "{set}: {kind}");
+            assert!(rank(own) < rank(job), "{set}: {kind} {name}");
+        }
+    }
+}
+
 #[test]
 fn keda_adds_the_lag_of_all_four_consumers_and_owns_the_number() {
     let Some(helm) = Helm::find() else { return };
