@@ -76,8 +76,7 @@ async fn a_completed_investigation_covers_alerts_unless_forced_or_more_severe() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resolved_alert_joins_the_open_investigation_and_starts_none_after_its_end() {
     let watched = &["answer-0-middle"];
-    let mut system =
-        TestSystem::start_with(Setup { watched, cooldown: HOUR, transcripts: &[PROVEN], ..Setup::default() }).await;
+    let mut system = TestSystem::start_with(Setup { watched, cooldown: HOUR, ..Setup::default() }).await;
     let (_worker, _) = system.worker("w1").await;
     let first = submit(&system, &webhook("firing", "warning"), &[]).await;
     let held = system.gates.next().await;

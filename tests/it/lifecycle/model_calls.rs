@@ -23,7 +23,7 @@ fn transcript() -> String {
          - {{chunks: [{LOOK}], {usage}}}\n  \
          - {{chunks: [{LOOK}], {usage}}}\n  \
          - {{chunks: [], {usage}}}\n  \
-         - {{chunks: [{{text: \"Cause: a drill [[*]].\"}}], {usage}}}\n"
+         - {{chunks: [{{text: \"Cause: a drill.\"}}], {usage}}}\n"
     )
 }
 
