@@ -23,7 +23,7 @@ pub enum Error {
         reason: String,
     },
     /// No server answered in time.
-    #[error("nats at {url} gave no connection within {waited:?}: {source}")]
+    #[error("nats at {url} did not accept a connection within {waited:?}: {source}")]
     Unreachable {
         /// Without credentials.
         url: String,

@@ -155,7 +155,7 @@ pub enum Command {
     DeadLetters(DeadLettersCommand),
     /// Run the whole system against recorded evidence
     Drill(DrillArgs),
-    /// Write a first tarsy.yaml after what this machine has
+    /// Write a first tarsy.yaml, based on what this machine has
     Init(InitArgs),
     /// Check or show the configuration, or print an example
     #[command(subcommand)]

@@ -42,7 +42,7 @@ pub(super) async fn doctor(global: &GlobalArgs, args: DoctorArgs) -> anyhow::Res
 /// Asks `/readyz`, for a container without a shell and without an HTTP client.
 pub(super) async fn health(args: HealthArgs) -> anyhow::Result<Exit> {
     let HealthArgs { address, timeout } = args;
-    let (status, body) = readiness(address, timeout).await.with_context(|| format!("no answer of {address}"))?;
+    let (status, body) = readiness(address, timeout).await.with_context(|| format!("no answer from {address}"))?;
     print(&[body.trim_end().to_owned()])?;
     Ok(if status.is_success() { Exit::Done } else { Exit::Failed })
 }

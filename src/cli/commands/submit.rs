@@ -31,7 +31,7 @@ pub(super) fn caller() -> Option<String> {
 pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result<Exit> {
     let (body, name) = match text_of(&args.file) {
         Some(text) => {
-            note(&format!("{} is no file: its text is the alert", args.file.display()))?;
+            note(&format!("there is no file {}: the text itself is the alert", args.file.display()))?;
             (text.into_bytes(), "the text".to_owned())
         }
         None => (read(&args.file)?, named(&args.file)),

@@ -1,4 +1,4 @@
-//! `tarsy init`: a first `tarsy.yaml` after what the machine has.
+//! `tarsy init`: a first `tarsy.yaml`, based on what the machine has.
 //!
 //! `findings` looks at variables, files and a local Ollama and changes nothing; `file` turns the findings into a
 //! configuration, and `summary` into sentences. No value of a key is read.

@@ -121,6 +121,7 @@ fn form(next: &str, problem: Option<&str>) -> Response {
             @if let Some(problem) = problem {
                 p role="alert" { (problem) }
             }
+            p { "The token that the operator of this server has set in " code { "TARSY_WEB_TOKEN" } "." }
             form.ask-form method="post" action="/login" {
                 input type="hidden" name="next" value=(own_path(next));
                 // A name by which the browser keeps the token.

@@ -118,6 +118,15 @@ async function read() {
   if (!source) last = Math.max(last, Number(rows()?.dataset.last ?? 0));
   times();
 }
+// The clock of a running investigation, from the time that the page was made with.
+setInterval(() => {
+  const clock = over || document.querySelector("#head [data-ms]");
+  if (!clock?.dataset) return;
+  clock.seen ??= performance.now();
+  const s = Math.floor((+clock.dataset.ms + performance.now() - clock.seen) / 1000), m = Math.floor(s / 60);
+  clock.textContent = `for ${m >= 60 ? `${Math.floor(m / 60)} h ${m % 60} min` : m ? `${m} min ${s % 60} s` : `${s} s`}`;
+}, 1000);
+
 // An alert that joins another one, or ends without a session, gets no row.
 setInterval(() => { if (!over && !document.hidden && isQueued()) refresh(); }, 5000);
 

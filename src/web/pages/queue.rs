@@ -127,7 +127,7 @@ fn dead_letter(letter: &DeadAlert) -> Markup {
         p.err { (reason) @if let Some(detail) = &letter.detail { ": " (brief(detail, 400)) } }
         p.cli { code { "tarsy dead-letters retry " (letter.alert_id.short()) } }
         @if let Some(body) = &letter.body {
-            details.raw { summary { "As it came" } pre tabindex="0" { (whole(body)) } }
+            details.raw { summary { "Raw alert" } pre tabindex="0" { (whole(body)) } }
         }
     }
 }

@@ -131,8 +131,8 @@ fn footer(viewer: &Viewer) -> Markup {
     };
     html! {
         footer.foot {
-            span { (if viewer.may_ask || viewer.may_cancel { "Reads the timelines." } else { "Read-only." })
-                " " code { "tarsy web" } " " (env!("CARGO_PKG_VERSION")) }
+            span { @if !viewer.may_ask && !viewer.may_cancel { "Read-only. " }
+                code { "tarsy web" } " " (env!("CARGO_PKG_VERSION")) }
             span { "Times are " b { "UTC" } " " button.act type="button" data-local="" { "local" } }
             span { "Theme " (theme(Theme::Light)) " " (theme(Theme::Dark)) " " (theme(Theme::System)) }
             @if let Some(user) = viewer.user.as_deref().filter(|_| viewer.has_login) {

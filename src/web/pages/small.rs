@@ -18,7 +18,7 @@ pub(in crate::web) fn cancel(report: &AlertReport) -> Markup {
         p { (title(report.title.as_deref().unwrap_or(NO_TITLE))) }
         p { "The worker ends it before its next step. There will be no analysis, and it can be investigated again." }
         form.ask-form method="post" action={ "/sessions/" (id) "/cancel" } {
-            button.danger { "Cancel the investigation" } " " a href={ "/sessions/" (id) } { "Let it go on" }
+            button.danger { "Cancel the investigation" } " " a href={ "/sessions/" (id) } { "Keep it running" }
         }
     }
 }

@@ -66,12 +66,22 @@ pub(super) fn severity(severity: Option<Severity>) -> Markup {
 /// In the place of a title.
 pub(super) const NO_TITLE: &str = "(no title)";
 
-/// The title of an alert: its name, then what it is about.
+/// The title of an alert: its name, then what it is about. A free text is shown as one.
 pub(super) fn title(title: &str) -> Markup {
     let title = brief(title, 400);
-    let split = title.split_once(' ').filter(|_| title != NO_TITLE);
+    let split = title.split_once(' ').filter(|(first, _)| is_name(first));
     let (name, about) = split.unwrap_or((title.as_str(), ""));
-    html! { b { (name) } " " span { (about.trim_start()) } }
+    html! { b { (name) } @if !about.is_empty() { " " span { (about.trim_start()) } } }
+}
+
+/// Whether a word is the name of an alert, such as `KubePodCrashLooping` or `disk_full`, and no word of a sentence.
+fn is_name(word: &str) -> bool {
+    let is_camel = word
+        .as_bytes()
+        .windows(2)
+        .any(|two| matches!(two, [first, second] if first.is_ascii_lowercase() && second.is_ascii_uppercase()));
+    let is_word = word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
+    is_word && (is_camel || word.contains('_'))
 }
 
 /// A time for people, with the whole time for programs.

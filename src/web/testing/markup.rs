@@ -83,7 +83,7 @@ const ELEMENTS: [&str; 75] = [
     "wbr",
 ];
 const VOID: [&str; 6] = ["br", "hr", "input", "link", "meta", "wbr"];
-const ATTRIBUTES: [&str; 60] = [
+const ATTRIBUTES: [&str; 61] = [
     "action",
     "aria-current",
     "aria-hidden",
@@ -99,6 +99,7 @@ const ATTRIBUTES: [&str; 60] = [
     "data-copy-link",
     "data-copy-text",
     "data-from",
+    "data-ms",
     "data-keys",
     "data-last",
     "data-local",

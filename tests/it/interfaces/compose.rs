@@ -254,7 +254,7 @@ async fn the_services_of_compose_migrate_investigate_an_alert_and_drain() {
         assert_eq!(role.finished().await.0, 0, "{}", role.log());
     }
     let gone = run_with(&[], &["health", &probes], b"").await.exits(1);
-    assert!(gone.err.contains(&format!("no answer of {probes}")), "{gone:?}");
+    assert!(gone.err.contains(&format!("no answer from {probes}")), "{gone:?}");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn all_of(query: &Query) -> String {
     let period = PERIODS.iter().find(|(value, _)| *value == query.since && !value.is_empty());
     let period = period.map(|(_, name)| format!(" of the {name}")).unwrap_or_default();
     let words = if query.q.is_empty() { "" } else { " with these words" };
-    format!("That is all{words}{period}.")
+    format!("No more sessions{words}{period}.")
 }
 
 fn empty(query: &Query) -> Markup {

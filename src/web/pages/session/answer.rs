@@ -129,12 +129,12 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
         RunStatus::Cancelled => "It was cancelled. To investigate it again:",
         RunStatus::TimedOut => "It took longer than its deadline allows. To investigate it again:",
         RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed => {
-            "Remove the reason, then investigate it again:"
+            "Fix the cause, then investigate it again:"
         }
     };
     html! {
         div class={ "part why" @if session.status != RunStatus::Cancelled { " bad" } } {
-            h2 { (if session.status == RunStatus::Cancelled { "Cancelled" } else { "No answer" }) }
+            h2 { (if session.status == RunStatus::Cancelled { "Cancelled" } else { "No analysis" }) }
             div {
                 @match &session.error {
                     Some(error) => p { (sentence(&whole(error))) },

@@ -45,7 +45,7 @@ fn alert(report: &AlertReport) -> Markup {
             @if let Some(runbook) = fields.runbook { p { (address(runbook, "Runbook")) } }
             @if !body.is_empty() {
                 details.raw #alert {
-                    summary { "As it came" }
+                    summary { "Raw alert" }
                     pre tabindex="0" { (whole(shown)) @if shown.len() < body.len() { "\n…" } }
                 }
             }

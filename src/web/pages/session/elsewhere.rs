@@ -45,7 +45,7 @@ pub(super) fn answer(report: &AlertReport) -> Markup {
             div.part.next {
                 h2 { "Do next" }
                 div {
-                    p { "Remove the reason, then publish the alert again:" }
+                    p { "Fix the cause, then publish the alert again:" }
                     div.cmd {
                         code { "tarsy dead-letters retry " (report.alert_id.short()) }
                         button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" }
@@ -60,7 +60,7 @@ pub(super) fn answer(report: &AlertReport) -> Markup {
             }
         },
         DispositionKind::Undecided | DispositionKind::Opened => html! {
-            div.wait { p { "In the queue: a worker has seen this alert, and no step has been committed yet. This page goes on by itself." } }
+            div.wait { p { "In the queue: a worker has seen this alert, and no step has been committed yet. This page updates by itself." } }
         },
     }
 }

@@ -40,8 +40,8 @@ pub(super) fn head(page: &Session<'_>) -> Markup {
 }
 
 fn measures(session: &SessionReport, page: &Session<'_>) -> Markup {
-    let took = format::millis(session.created_at, session.finished_at.unwrap_or(page.now));
-    let took = format::span(Duration::from_millis(took));
+    let ms = format::millis(session.created_at, session.finished_at.unwrap_or(page.now));
+    let took = format::span(Duration::from_millis(ms));
     let iterations: i64 =
         session.stages.iter().flat_map(|stage| &stage.executions).map(|execution| i64::from(execution.iteration)).sum();
     let calls: i64 = session.stages.iter().flat_map(|stage| &stage.executions).map(|each| each.tool_calls).sum();
@@ -51,7 +51,7 @@ fn measures(session: &SessionReport, page: &Session<'_>) -> Markup {
     html! {
         @if let Some(mark) = session.mark { span.warn { (mark.word()) } }
         @if let Some(reason) = reason { span { (reason) } }
-        span { (if is_running { "for " } else { "in " }) (took) }
+        @if is_running { span data-ms=(ms) { "for " (took) } } @else { span { "in " (took) } }
         span { (moment(session.created_at)) }
         @if is_running { span { "deadline " (moment(session.deadline_at)) } }
         @if is_running && session.cancel_requested_at.is_some() { span.warn { "cancelling" } }

@@ -35,6 +35,15 @@ impl Work {
     }
 }
 
+/// What a drawing shows.
+struct Drawn {
+    agents: Vec<String>,
+    /// The newest ones.
+    bars: Vec<Bar>,
+    /// The number of earlier bars.
+    left_out: usize,
+}
+
 #[derive(Clone, Debug)]
 struct Bar {
     lane: usize,
@@ -59,7 +68,7 @@ pub(super) fn lanes(events: &[TimelineEvent], cited: &BTreeSet<u32>, until: Date
     let Some(start) = events.first().map(|event| event.created_at) else { return html! {} };
     let end = events.last().filter(|last| last.event_type.is_end()).map_or(until, |last| last.created_at);
     let total = format::millis(start, end).max(1);
-    let (agents, bars) = bars(events, cited, start);
+    let Drawn { agents, bars, left_out } = bars(events, cited, start);
     if agents.is_empty() {
         return html! {};
     }
@@ -88,6 +97,7 @@ pub(super) fn lanes(events: &[TimelineEvent], cited: &BTreeSet<u32>, until: Date
                 @for (class, name) in [("think", "model"), ("tool", "call"), ("cited", "cited call"), ("final", "analysis"), ("gap", "no worker at work")] {
                     span class=(class) { i {} (name) }
                 }
+                @if left_out > 0 { span { "the newest " (MAX_BARS) " steps; " (left_out) " earlier ones are not drawn" } }
             }
         }
     }
@@ -110,7 +120,7 @@ fn bar(bar: &Bar, total: u64) -> Markup {
     }
 }
 
-fn bars(events: &[TimelineEvent], cited: &BTreeSet<u32>, start: DateTime<Utc>) -> (Vec<String>, Vec<Bar>) {
+fn bars(events: &[TimelineEvent], cited: &BTreeSet<u32>, start: DateTime<Utc>) -> Drawn {
     let mut agents: Vec<String> = Vec::new();
     let mut bars = Vec::new();
     // Thinking and analysis of one answer have the duration of the same model call.
@@ -136,8 +146,8 @@ fn bars(events: &[TimelineEvent], cited: &BTreeSet<u32>, start: DateTime<Utc>) -
         let name = brief(if is_model { work.word() } else { tool.unwrap_or_else(|| work.word()) }, 80);
         bars.push(Bar { lane, number: event.session_seq, work, name, from: to.saturating_sub(took), took });
     }
-    let skipped = bars.len().saturating_sub(MAX_BARS);
-    (agents, bars.split_off(skipped))
+    let left_out = bars.len().saturating_sub(MAX_BARS);
+    Drawn { agents, bars: bars.split_off(left_out), left_out }
 }
 
 /// What an event shows the duration of.

@@ -37,8 +37,8 @@ pub(in crate::web) fn waiting(waiting: &Waiting) -> Markup {
                 section.answer #answer aria-label="Answer" {
                     div.wait {
                         p { "No worker has seen an alert or a question with this id yet. " (queue(waiting)) }
-                        p { "This page goes on by itself." }
-                        p.muted { "An id without an alert, or of one that was deleted, stays here." }
+                        p { "This page updates by itself." }
+                        p.muted { "If no alert has this id, or it was deleted, this page stays as it is." }
                     }
                 }
                 section.thread #thread aria-label="Questions" {}
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(check(&page).err(), None);
         assert!(page.contains(&format!("data-live=\"/sessions/{id}/live\"")), "{page}");
         let said = texts(&page);
-        assert!(said.contains("No alert waits that a worker has not claimed") && said.contains("goes on by itself"));
+        assert!(said.contains("No alert waits that a worker has not claimed") && said.contains("updates by itself"));
         for path in [format!("/api/v1/sessions/{id}"), format!("/sessions/{id}/report.md")] {
             assert_eq!(backend.answer(&path, &[]).await.status(), StatusCode::NOT_FOUND, "{path}");
         }

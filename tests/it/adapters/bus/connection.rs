@@ -53,7 +53,10 @@ async fn a_command_fails_if_no_server_answers() {
     let address = free_address();
     let error = within("giving up", Nats::connect(&options(format!("nats://{address}")))).await.unwrap_err();
     let message = error.to_string();
-    assert!(message.starts_with(&format!("nats at nats://{address} gave no connection within 1s: ")), "{message}");
+    assert!(
+        message.starts_with(&format!("nats at nats://{address} did not accept a connection within 1s: ")),
+        "{message}"
+    );
 }
 
 #[tokio::test]

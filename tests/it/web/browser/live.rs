@@ -125,3 +125,25 @@ async fn a_hidden_tab_holds_no_connection_and_goes_on_with_its_number() {
     assert_eq!(browser.requested().iter().filter(|url| url.contains("/live?")).count(), 2);
     assert_eq!(browser.problems(), Vec::<String>::new());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_of_a_running_investigation_ticks_and_stops_with_it() {
+    let Some(mut browser) = Browser::start().await else { return };
+    let mut system = TestSystem::start(&["answer-0-middle"]).await;
+    let (_worker, _) = system.worker("w1").await;
+    let web = Web::start(&system, &[]).await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
+    let held = system.gates.next().await;
+    browser.open(&format!("http://{}/sessions/{session}", web.address)).await;
+    browser.until(IS_LIVE).await;
+    let clock = "document.querySelector('#head [data-ms]')?.textContent";
+    let before = browser.eval(clock).await;
+    browser.until(&format!("{clock} && {clock} !== {before}")).await;
+    let after = browser.eval(clock).await;
+    browser.until(&format!("{clock} !== {after}")).await;
+    assert!(after.as_str().unwrap().starts_with("for ") && after.as_str().unwrap().ends_with(" s"), "{after}");
+    held.open().await;
+    timeline.finish().await;
+    browser.until("!document.querySelector('#head [data-ms]')").await;
+}
