@@ -41,10 +41,11 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         (
             "production",
             json!({"llmService": {"keys": [
-                {"variable": "A_KEY", "secret": {"name": "s", "key": "a"}},
-                {"variable": "A_KEY", "secret": {"name": "s", "key": "b"}},
+                {"variable": "GEMINI_API_KEY", "secret": {"name": "s", "key": "a"}},
+                {"variable": "GEMINI_API_KEY", "secret": {"name": "s", "key": "b"}},
+                {"variable": "ANTHROPIC_API_KEY", "secret": {"name": "s", "key": "c"}},
             ]}}),
-            "llmService.keys has A_KEY twice",
+            "llmService.keys has GEMINI_API_KEY twice",
         ),
         ("production", json!({"receiver": {"token": {"secret": {"name": ""}}}}), "could post alerts"),
         ("production", json!({"receiver": {"token": {"value": "t"}}}), "receiver.token.secret and"),
@@ -77,15 +78,29 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         ("default", json!({"config": {"llm_service": {"drain_timeout": "1h"}}}), "and 5 s need 3610"),
         ("production", json!({"receiver": {"terminationGracePeriodSeconds": 24}}), "open requests need 25"),
     ];
-    let pods = [
+    connections.into_iter().chain(llm).chain(tracing).chain(scale).collect()
+}
+
+/// The same for the pods of workers, and for ports.
+fn refused_pods() -> Vec<(&'static str, Value, &'static str)> {
+    // The server of the example has to stay where its url leads.
+    let served = json!({"name": "kubernetes", "image": "i", "port": 8080});
+    vec![
         ("tools", json!({"worker": {"serviceAccount": {"automountToken": false}}}), "clusterRoles need"),
         ("tools", json!({"worker": {"serviceAccount": {"create": false}}}), "an account of others"),
-        ("tools", json!({"worker": {"sidecars": [{"name": "a", "image": "i", "port": 9090}]}}), "a has the port 9090"),
-        ("tools", json!({"worker": {"sidecars": [{"name": "worker", "image": "i", "port": 1}]}}), "the name worker"),
+        (
+            "tools",
+            json!({"worker": {"sidecars": [{"name": "a", "image": "i", "port": 9090}, served]}}),
+            "a has the port 9090",
+        ),
+        (
+            "tools",
+            json!({"worker": {"sidecars": [{"name": "worker", "image": "i", "port": 1}, served]}}),
+            "the name worker",
+        ),
         ("default", json!({"metrics": {"port": 50051}}), "llmService.service.port and metrics.port are both 50051"),
         ("production", json!({"metrics": {"port": 8475}}), "receiver.service.port and metrics.port are both 8475"),
-    ];
-    connections.into_iter().chain(llm).chain(tracing).chain(scale).chain(pods).collect()
+    ]
 }
 
 /// The same for the web server.
@@ -135,7 +150,7 @@ fn refused_autoscalers() -> Vec<(&'static str, Value, &'static str)> {
 #[test]
 fn values_that_cannot_work_are_refused_with_a_sentence() {
     let Some(helm) = Helm::find() else { return };
-    let refused = [refused(), refused_web(), refused_autoscalers()].concat();
+    let refused = [refused(), refused_pods(), refused_web(), refused_autoscalers()].concat();
     let cases: Vec<Case> = refused.iter().map(|(file, set, _)| Case::with(file, set)).collect();
     for ((file, set, expected), rendered) in refused.iter().zip(helm.render(&cases)) {
         let fault = rendered.expect_err(&format!("{file} with {set} is accepted"));

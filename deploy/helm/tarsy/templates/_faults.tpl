@@ -8,7 +8,8 @@
   (include "tarsy.faultsOfScale" . | fromYamlArray)
   (include "tarsy.faultsOfDrain" . | fromYamlArray)
   (include "tarsy.faultsOfTracing" . | fromYamlArray)
-  (include "tarsy.faultsOfPods" . | fromYamlArray) -}}
+  (include "tarsy.faultsOfPods" . | fromYamlArray)
+  (include "tarsy.faultsOfReferences" . | fromYamlArray) -}}
 {{- toYaml $faults -}}
 {{- end -}}
 
@@ -249,6 +250,10 @@
 {{- end -}}
 {{- if and $account.clusterRoles (not $account.create) -}}
 {{- $faults = append $faults "worker.serviceAccount.clusterRoles would be given to an account of others: set worker.serviceAccount.create" -}}
+{{- end -}}
+{{- $policy := .Values.networkPolicy -}}
+{{- if and $policy.enabled $account.automountToken (not $policy.apiServer.cidrs) (not $policy.workerEgress) -}}
+{{- $faults = append $faults "worker.serviceAccount.automountToken is for tools that read this cluster, and networkPolicy lets the pod reach no API server: set networkPolicy.apiServer.cidrs" -}}
 {{- end -}}
 {{- $ports := list (.Values.metrics.port | int) -}}
 {{- $names := list "worker" "migrate" -}}

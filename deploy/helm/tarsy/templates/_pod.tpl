@@ -39,6 +39,9 @@ hostAliases: {{- toYaml . | nindent 2 }}
 dnsConfig: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- $selector := include "tarsy.selectorLabels" . }}
+{{- if .values.topologySpreadConstraints }}
+topologySpreadConstraints: {{- toYaml .values.topologySpreadConstraints | nindent 2 }}
+{{- else }}
 {{- with .values.topologySpreadKeys }}
 topologySpreadConstraints:
   {{- range . }}
@@ -48,6 +51,7 @@ topologySpreadConstraints:
     labelSelector:
       matchLabels: {{- $selector | nindent 8 }}
   {{- end }}
+{{- end }}
 {{- end }}
 {{- end -}}
 

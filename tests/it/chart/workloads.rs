@@ -1,0 +1,75 @@
+//! What values change in the Deployments of the roles, and where their network policies lead.
+
+use serde_json::{Value, json};
+
+use super::helm::{Case, Helm, Release, text};
+
+/// Objects of this kind with the last word of their names.
+fn named<'r>(release: &'r Release, kind: &str) -> Vec<(&'r str, &'r Value)> {
+    let objects = release.of_kind(kind).into_iter();
+    objects.map(|object| (text(&object["metadata"]["name"]).trim_start_matches("release-tarsy-"), object)).collect()
+}
+
+#[test]
+fn each_role_takes_the_settings_of_its_deployment_from_the_values() {
+    let Some(helm) = Helm::find() else { return };
+    let spread = json!([{"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}]);
+    let sources = json!([{"secretRef": {"name": "more"}}]);
+    let role = json!({
+        "strategy": {"type": "Recreate"},
+        "envFrom": sources,
+        "extraInitContainers": [{"name": "fetch", "image": "registry.example.com/fetch:1"}],
+        "topologySpreadConstraints": spread,
+    });
+    let mut receiver = role.clone();
+    receiver["enabled"] = json!(true);
+    receiver["token"] = json!({"secret": {"name": "receiver", "key": "token"}});
+    let set = json!({
+        "worker": role, "llmService": role, "web": role, "receiver": receiver, "revisionHistoryLimit": 7,
+    });
+    let release = helm.render(&[Case::with("web", &set)]).remove(0).unwrap();
+    let deployments = named(&release, "Deployment");
+    let mut names: Vec<&str> = deployments.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["llm-service", "receiver", "web", "worker"]);
+    for (name, deployment) in deployments {
+        let spec = &deployment["spec"];
+        let pod = &spec["template"]["spec"];
+        assert_eq!(spec["strategy"], json!({"type": "Recreate"}), "{name}");
+        assert_eq!(spec["revisionHistoryLimit"], 7, "{name}");
+        assert_eq!(pod["topologySpreadConstraints"], spread, "{name}");
+        assert_eq!(pod["initContainers"][0]["name"], "fetch", "{name}");
+        assert_eq!(pod["containers"][0]["envFrom"], sources, "{name}");
+    }
+}
+
+#[test]
+fn a_network_policy_leads_only_to_what_the_values_name() {
+    let Some(helm) = Helm::find() else { return };
+    let to = |name: &str| json!([{"namespaceSelector": {"matchLabels": {"name": name}}}]);
+    let policy = json!({
+        "enabled": true, "natsTo": to("nats"), "databaseTo": to("postgres"), "dnsTo": to("kube-system"),
+        "apiServer": {"cidrs": ["10.0.0.1/32"], "ports": [6443]},
+    });
+    let narrow = helm.render(&[Case::with("default", &json!({"networkPolicy": policy}))]).remove(0).unwrap();
+    let policies = named(&narrow, "NetworkPolicy");
+    for (name, policy) in &policies {
+        for rule in policy["spec"]["egress"].as_array().unwrap() {
+            assert!(rule["to"].as_array().is_some_and(|to| !to.is_empty()), "{name} leads everywhere: {rule}");
+        }
+    }
+    let worker = policies.iter().find(|(name, _)| *name == "worker").unwrap().1;
+    let rule = json!({"ports": [{"port": 6443, "protocol": "TCP"}], "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}]});
+    assert!(worker["spec"]["egress"].as_array().unwrap().contains(&rule), "{worker:#}");
+}
+
+#[test]
+fn tools_that_read_the_cluster_need_a_way_to_its_api_server() {
+    let Some(helm) = Helm::find() else { return };
+    let set = |policy: Value| json!({"networkPolicy": policy});
+    let closed = Case::with("tools", &set(json!({"enabled": true})));
+    let fault = helm.render(&[closed]).remove(0).unwrap_err();
+    assert!(fault.contains("set networkPolicy.apiServer.cidrs"), "{fault}");
+    let open = Case::with("tools", &set(json!({"enabled": true, "apiServer": {"cidrs": ["10.0.0.1/32"]}})));
+    assert!(helm.render(&[open]).remove(0).is_ok());
+}
