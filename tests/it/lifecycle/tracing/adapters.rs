@@ -8,7 +8,7 @@ use crate::support::tool_server::{Form, ToolServer};
 const KEY: &str = "key-of-the-provider";
 const BUSY: &str = r#"{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}"#;
 const CALL: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"web__look","args":{}}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":10,"totalTokenCount":110}}"#;
-const FOUND: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Cause: the limit is too low [drill.describe_pod]"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":200,"candidatesTokenCount":20,"totalTokenCount":220}}"#;
+const FOUND: &str = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Cause: the limit is too low [web.look]"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":200,"candidatesTokenCount":20,"totalTokenCount":220}}"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_to_a_provider_and_calls_over_http_are_in_the_trace() {
