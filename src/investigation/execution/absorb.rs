@@ -120,8 +120,10 @@ pub fn given_up(state: &State, error: &str) -> Entry {
     let synthesises = state.plan().strategy.synthesises();
     match state.context().filter(|_| synthesises) {
         Some(analyses) => {
+            // Analyses that cite nothing prove nothing, combined or not.
+            let mark = Some(Mark::NotCombined).max(proof::mark(state, analyses, None));
             let (analysis, reason) = (analyses.to_owned(), StopReason::SynthesisFailed);
-            Entry::Ended { outcome: Outcome::Completed { analysis, reason, mark: Some(Mark::NotCombined) } }
+            Entry::Ended { outcome: Outcome::Completed { analysis, reason, mark } }
         }
         None => {
             let step = if synthesises { "synthesis LLM call failed: " } else { "" };

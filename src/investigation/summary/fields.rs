@@ -228,7 +228,7 @@ impl Reader {
         let Some(label) = self.open else { return };
         match item(line) {
             Some(text) => found.add(label, text),
-            // The text of a label that is alone on its line; a paragraph behind a list is none of its items.
+            // This line is the text of a label that stands alone. A paragraph behind a list is no item of it.
             None if !found.has(label) && !line.starts_with('#') => {
                 found.add(label, line);
                 self.open = Some(label).filter(|label| matches!(label, Label::Evidence | Label::Next));

@@ -158,3 +158,17 @@ fn no_answer_is_asked_for_again_without_a_turn_tokens_or_tools() {
     let of_a_later_stage = Simulation { context: Some("found [7]".to_owned()), ..simulation(native, cites) };
     assert_eq!(run(&of_a_later_stage), (ended("Cause: x [7]", None), vec![], 1));
 }
+
+#[test]
+fn a_failed_synthesis_of_analyses_that_cite_nothing_proves_nothing() {
+    let mark_of = |context: &str| {
+        let turns = vec![Turn::Fails { code: "credentials", timeout: false }];
+        let simulation = Simulation { context: Some(context.to_owned()), ..simulation(Strategy::Synthesis, turns) };
+        let Outcome::Completed { mark, reason: StopReason::SynthesisFailed, .. } = run(&simulation).0 else {
+            panic!("the findings take the place of the synthesis")
+        };
+        mark
+    };
+    assert_eq!(mark_of("Cause: the disk"), Some(Mark::NoSource));
+    assert_eq!(mark_of("Cause: the disk [7]"), Some(Mark::NotCombined));
+}
