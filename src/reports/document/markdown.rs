@@ -50,12 +50,12 @@ fn has_meaning(place: Place) -> bool {
     }
 }
 
-/// Whether a character makes an image, a link, a reference or a footnote of brackets. Brackets alone are text: the
-/// document defines no reference.
+/// Whether a character makes an image, a link, the link of a wiki (`[[page]]`), a reference or a footnote of brackets.
+/// Brackets alone are text: the document defines no reference.
 fn makes_link(place: Place) -> bool {
     match place.c {
         '!' => place.next == Some('['),
-        '[' => place.next == Some('^'),
+        '[' => matches!(place.next, Some('[' | '^')),
         ']' => matches!(place.next, Some('(' | '[' | ':')),
         _ => false,
     }
@@ -228,6 +228,7 @@ mod tests {
             ("disk **full** <b>\n# now", "disk \\*\\*full\\*\\* \\<b> # now"),
             ("![x](http://evil)", "\\![x\\](http://evil)"),
             ("memory_bytes of a@b [7], _x_ @all #12", "memory_bytes of a@b [7], \\_x\\_ \\@all \\#12"),
+            ("[[page]] [[[^1]]", "\\[[page]] \\[\\[\\[^1]]"),
             ("- one", "\\- one"),
             ("1. one", "1\\. one"),
             ("a\u{1b}[31mb", "ab"),
@@ -284,7 +285,7 @@ mod tests {
             parts in proptest::collection::vec(
                 proptest::sample::select(vec![
                     "`", "``", "[", "]", "(u)", "[x](http://e)", "![p](u)", "<b>", "<http://e>", "\\", "\n", "\n\n", "a",
-                    " ", "*", "_", "]:", "[^1]", ": http://e", "&lt;", "&#91;", "!", "- ", "> ", "    ", "<!--",
+                    " ", "*", "_", "]:", "[[", "|", "[^1]", ": http://e", "&lt;", "&#91;", "!", "- ", "> ", "    ", "<!--",
                 ]),
                 0..30,
             )
