@@ -1,22 +1,24 @@
 //! Builders for tests, and an investigation without ports: model and tools are functions of the journal.
 
+mod thread;
+
 use std::sync::Arc;
 
+pub(crate) use self::thread::thread;
 use super::alert::{Alert, AlertStatus, Severity};
-use super::chain::RunStatus;
 use super::clock::ClockPlan;
 use super::execution::absorb::{absorb, failed};
 use super::execution::conversation::Message;
 use super::execution::decide::{Decision, Purpose, decide};
-use super::execution::entry::{Answer, Entry, StopReason, ToolCall, ToolResult, Usage};
+use super::execution::entry::{Answer, Entry, StopReason, Summary, ToolCall, ToolResult, Usage};
 use super::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use super::execution::fallback::or_switched;
+use super::execution::request::rebuilt::StoredCall;
+use super::execution::request::{self, RequestBody};
 use super::execution::results::{CallError, ToolOutput, answered, lost, unanswered};
 use super::execution::state::State;
-use super::execution::summaries::{LongResult, made, missing};
+use super::execution::summaries::{LongResult, NotAsked, made, missing, not_asked};
 use super::execution::window::{EXCEEDED, ToolBinding};
-use super::follow_up::{Exchange, PastCall, Thread};
-use super::ids::SessionId;
 use super::plan::{AgentPlan, AnswerCheck, Limits, ProviderPlan, ResultForm, Strategy, SummaryPlan, ToolSpec};
 use super::timeline::EventDraft;
 use super::timeline::projection::{Measured, project};
@@ -102,14 +104,26 @@ pub(super) struct Written {
     /// For each entry the number of its event, as a store assigns them.
     pub(super) numbers: Vec<Option<u32>>,
     pub(super) at: DateTime<Utc>,
-    /// The messages of the model call.
-    pub(super) shown: Vec<Message>,
+    /// The model calls that are committed with it, with their requests.
+    pub(super) sent: Vec<Sent>,
+}
+
+/// A model call as the store names it, and its request.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) call: StoredCall,
+    pub(super) body: RequestBody,
 }
 
 impl Written {
     /// The entries as the store returns them.
     pub(super) fn recorded(&self) -> impl Iterator<Item = RecordedEntry> {
         RecordedEntry::all(self.entries.clone(), self.numbers.clone(), Some(self.at))
+    }
+
+    /// The messages of the model call.
+    pub(super) fn shown(&self) -> &[Message] {
+        self.sent.first().map(|sent| sent.body.messages.as_slice()).unwrap_or_default()
     }
 }
 
@@ -202,7 +216,8 @@ impl Simulation {
         }
     }
 
-    fn plan(&self) -> Arc<AgentPlan> {
+    /// The frozen plan.
+    pub(super) fn plan(&self) -> Arc<AgentPlan> {
         let mut plan = agent_plan(self.strategy, tools());
         let main = plan.providers.clone();
         let other = |number| ProviderPlan { name: format!("p{number}"), ..main.first().cloned().unwrap_or_default() };
@@ -230,14 +245,14 @@ impl Simulation {
         let mut state = self.replay(journal);
         let mut checkpoints: Vec<Written> = Vec::new();
         let mut last_event = u32::try_from(events).unwrap();
-        let mut write = |state: &mut State, entries: Vec<Entry>, asked: Option<Purpose>| {
-            let shown = asked.map(|_| state.messages()).unwrap_or_default();
+        let mut write = |state: &mut State, entries: Vec<Entry>, sent: Vec<Sent>| {
+            let asked = sent.iter().map(|sent| sent.call.purpose).find(|purpose| *purpose != Purpose::Summary);
             let events = project(state, &entries, &Measured::default());
             let numbers =
                 event_of_each_entry(&entries, &events).into_iter().map(|event| Some(event? + last_event)).collect();
             last_event += u32::try_from(events.len()).unwrap();
             let at = time_after(state.entries());
-            let written = Written { entries, events, asked, numbers, at, shown };
+            let written = Written { entries, events, asked, numbers, at, sent };
             written.recorded().for_each(|recorded| state.apply(recorded));
             checkpoints.push(written);
         };
@@ -249,40 +264,52 @@ impl Simulation {
                 && state.open_calls().iter().all(|open| !open.started)
                 && without_losses(state.entries()).len() >= after
             {
-                write(&mut state, vec![Entry::Stopped { reason }], None);
+                write(&mut state, vec![Entry::Stopped { reason }], Vec::new());
             }
             let decision = decide(&state);
             if self.has_pauses
                 && let Decision::CallModel(_) = decision
                 && let Some(waited) = state.after_pause(time_after(state.entries()))
             {
-                write(&mut state, vec![waited], None);
+                write(&mut state, vec![waited], Vec::new());
                 continue;
             }
             match decision {
                 Decision::Done(_) => return checkpoints,
-                Decision::Append(entries) => write(&mut state, entries, None),
+                Decision::Append(entries) => write(&mut state, entries, Vec::new()),
                 Decision::CallModel(call) => {
                     assert!(call.tools == ToolBinding::Unbound || self.strategy == Strategy::NativeThinking);
-                    let entries = self.answer(&state);
-                    write(&mut state, entries, Some(call.purpose));
+                    let (entries, body) = (self.answer(&state), request::of_step(&state, call).unwrap());
+                    let sent = sent(&state, call.purpose, vec![body]);
+                    write(&mut state, entries, sent);
                 }
                 Decision::RunTools(calls) => {
                     if let [ToolCall { id, read_only: false, .. }] = calls.as_slice() {
-                        write(&mut state, vec![Entry::Started { call_id: id.clone() }], None);
+                        write(&mut state, vec![Entry::Started { call_id: id.clone() }], Vec::new());
                     }
-                    write(&mut state, calls.iter().flat_map(|call| self.result(call)).collect(), None);
+                    write(&mut state, calls.iter().flat_map(|call| self.result(call)).collect(), Vec::new());
                 }
                 Decision::Summarise(long) => {
-                    let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
-                    let summary = |long: &LongResult| match long.call_id.ends_with('2') {
-                        true => missing(long, "max_retries: broke".to_owned()),
-                        false => made(long, &Answer { text: "in short".to_owned(), usage, ..Answer::default() }),
-                    };
-                    write(&mut state, long.iter().map(|long| Entry::Summarised(summary(long))).collect(), None);
+                    let (summaries, bodies) = self.summaries(&state, &long);
+                    let sent = sent(&state, Purpose::Summary, bodies);
+                    write(&mut state, summaries, sent);
                 }
             }
         }
+    }
+
+    /// The summaries, with the requests for those that the model is asked for.
+    fn summaries(&self, state: &State, long: &[LongResult]) -> (Vec<Entry>, Vec<RequestBody>) {
+        let usage = Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() };
+        let summary = |long: &LongResult| match long.call_id.as_bytes().last() {
+            Some(b'2') => missing(long, "max_retries: broke".to_owned()),
+            Some(b'3') => not_asked(long, NotAsked::NoTime),
+            _ => made(long, &Answer { text: "in short".to_owned(), usage, ..Answer::default() }),
+        };
+        let made: Vec<Summary> = long.iter().map(summary).collect();
+        let asked = long.iter().zip(&made).filter(|(_, summary)| summary.was_asked_for());
+        let bodies = asked.map(|(long, _)| request::of_summary(state, long, &self.said()).unwrap()).collect();
+        (made.into_iter().map(Entry::Summarised).collect(), bodies)
     }
 
     fn answer(&self, state: &State) -> Vec<Entry> {
@@ -300,7 +327,8 @@ impl Simulation {
         }
     }
 
-    fn said(&self) -> String {
+    /// The result of every call that is answered.
+    pub(super) fn said(&self) -> String {
         "so it is".chars().cycle().take(self.room.result_bytes).collect()
     }
 
@@ -317,6 +345,13 @@ impl Simulation {
             }
         }
     }
+}
+
+/// Calls of one checkpoint.
+fn sent(state: &State, purpose: Purpose, bodies: Vec<RequestBody>) -> Vec<Sent> {
+    let entries_upto = u32::try_from(state.entries().len()).unwrap();
+    let call = |call_no| StoredCall { purpose, entries_upto, call_no };
+    (1..).zip(bodies).map(|(number, body)| Sent { call: call(number), body }).collect()
 }
 
 /// The time when the journal has these entries: some of them come after a long pause.
@@ -340,35 +375,4 @@ pub(super) fn without_losses(journal: &[Entry]) -> Vec<Entry> {
             entry
         })
         .collect()
-}
-
-/// An investigation with one question about it.
-pub(crate) fn thread() -> Thread {
-    Thread {
-        root: SessionId::parse("0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa").unwrap(),
-        ended_at: None,
-        status: RunStatus::Completed,
-        chain: "kubernetes".to_owned(),
-        alert: Alert {
-            severity: Severity::Critical,
-            text: "KubePodOOMKilled\nlimit: 512Mi".to_owned(),
-            ..alert("KubePodOOMKilled")
-        },
-        analysis: Some("Cause: the heap is too large [5]\nEvidence: exit 137 [5]\nDo next: roll back".to_owned()),
-        error: None,
-        calls: vec![
-            PastCall {
-                session_seq: 5,
-                tool: "k8s.describe_pod".to_owned(),
-                arguments: "{\"pod\": \"checkout\"}".to_owned(),
-                is_error: false,
-            },
-            PastCall { session_seq: 6, tool: "k8s.top".to_owned(), arguments: "{}".to_owned(), is_error: true },
-        ],
-        asked: vec![Exchange {
-            question: "Is it the heap?".to_owned(),
-            answer: "Yes: it may take 480Mi of 512Mi [5].".to_owned(),
-        }],
-        older: 0,
-    }
 }

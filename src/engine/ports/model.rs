@@ -4,6 +4,7 @@ use std::time::Duration;
 
 pub use crate::investigation::execution::conversation::Message;
 use crate::investigation::execution::entry::Answer;
+use crate::investigation::execution::request::RequestBody;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::plan::{ProviderPlan, ToolSpec};
 use crate::investigation::timeline::DeltaKind;
@@ -40,6 +41,15 @@ pub struct ModelRequest {
     pub clear_cache: bool,
     /// Sent along as the call's deadline; the engine enforces its own.
     pub timeout: Duration,
+}
+
+impl ModelRequest {
+    /// The request of an execution with this body.
+    pub fn new(session_id: SessionId, execution_id: ExecutionId, body: RequestBody, timeout: Duration) -> Self {
+        let RequestBody { name, provider, messages, tools, clear_cache } = body;
+        let request_id = format!("{execution_id}:{name}");
+        Self { session_id, execution_id, request_id, provider, messages, tools, clear_cache, timeout }
+    }
 }
 
 /// Why there is no answer.

@@ -29,13 +29,12 @@ use crate::engine::ports::{
 use crate::engine::trace::gen_ai;
 use crate::engine::world::{Ports, World};
 use crate::investigation::alert::policy::OnResolved;
-use crate::investigation::execution::decide::{Decision, ModelCall, Purpose, decide};
+use crate::investigation::execution::decide::{Decision, ModelCall, decide};
 use crate::investigation::execution::entry::{Answer, Entry, ToolCall};
 use crate::investigation::execution::recovery::{self, Recovery};
 use crate::investigation::execution::results::CallError;
 use crate::investigation::execution::state::State;
-use crate::investigation::execution::window::ToolBinding;
-use crate::investigation::execution::{absorb, fallback};
+use crate::investigation::execution::{absorb, fallback, request};
 use crate::investigation::ids::ExecutionId;
 use crate::investigation::plan::{AgentPlan, ProviderPlan};
 use crate::investigation::timeline::projection::Measured;
@@ -283,25 +282,8 @@ impl<W: World> Execution<W> {
     }
 
     fn request(&self, call: ModelCall, timeout: Duration) -> Option<ModelRequest> {
-        let plan = self.state.plan();
-        let mut provider = plan.providers.get(call.provider)?.clone();
-        if self.state.was_cut_at_limit() {
-            provider = provider.after_cut();
-        }
-        if call.purpose == Purpose::Conclusion {
-            // A conclusion rests on what was found before.
-            provider.native_tools.clear();
-        }
-        Some(ModelRequest {
-            session_id: self.lease.session_id,
-            execution_id: self.id,
-            request_id: format!("{}:{}", self.id, self.state.iteration() + 1),
-            provider,
-            messages: self.state.messages(),
-            tools: if call.tools == ToolBinding::Bound { self.state.offered_tools() } else { Vec::new() },
-            clear_cache: call.is_taken_over,
-            timeout,
-        })
+        let body = request::of_step(&self.state, call)?;
+        Some(ModelRequest::new(self.lease.session_id, self.id, body, timeout))
     }
 
     fn iteration_timeout(&self) -> Duration {

@@ -12,6 +12,7 @@ use crate::investigation::alert_update::{AlertUpdate, NumberedUpdate};
 use crate::investigation::execution::entry::Entry;
 use crate::investigation::execution::event_refs::{RecordedEntry, event_of_each_entry};
 use crate::investigation::execution::recovery::{LostCall, Recovery};
+use crate::investigation::execution::request::rebuilt::StoredCall;
 use crate::investigation::ids::{ExecutionId, SessionId};
 use crate::investigation::timeline::{EventDraft, EventType};
 
@@ -38,6 +39,8 @@ pub(in crate::engine) struct Disk {
     pub(in crate::engine) entries: BTreeMap<ExecutionId, Vec<RecordedEntry>>,
     pub(in crate::engine) events: Vec<EventDraft>,
     pub(in crate::engine) model_calls: Vec<ModelCallRecord>,
+    /// The execution and the place of each of them.
+    pub(in crate::engine) call_places: Vec<(ExecutionId, StoredCall)>,
     pub(in crate::engine) tool_calls: Vec<ToolCallRecord>,
     pub(in crate::engine) updates: Vec<AlertUpdate>,
     /// The updates are committed before the write with this number.
@@ -159,6 +162,11 @@ impl Journal for FakeJournal {
                 disk.shown.entry(checkpoint.execution_id).or_default().push(shown);
             }
             disk.events.extend(checkpoint.events);
+            let places = (1..).zip(&checkpoint.model_calls).map(|(call_no, call)| {
+                let (purpose, entries_upto) = (call.purpose, call.entries_upto);
+                (checkpoint.execution_id, StoredCall { purpose, entries_upto, call_no })
+            });
+            disk.call_places.extend(places);
             disk.model_calls.extend(checkpoint.model_calls);
             disk.tool_calls.extend(checkpoint.tool_calls);
             Appended { events: numbers, updates: disk.updates() }

@@ -67,6 +67,7 @@ impl Scene {
             entries: BTreeMap::new(),
             events: vec![],
             model_calls: vec![],
+            call_places: vec![],
             tool_calls: vec![],
             updates: vec![],
             updates_from: 0,

@@ -131,6 +131,8 @@ pub(in crate::engine) struct FakeTools {
     pub(in crate::engine) calls: Mutex<BTreeMap<String, u32>>,
     /// Every call takes so long; one that may change something is not sent after it, as if no server was there.
     pub(in crate::engine) call_duration: Mutex<Duration>,
+    /// Stands at the end of every answer.
+    pub(in crate::engine) rest: Mutex<String>,
     /// The leases of the runs that have ended, in order.
     pub(in crate::engine) ended_runs: Mutex<Vec<Lease>>,
 }
@@ -151,7 +153,7 @@ impl Tools for FakeTools {
         if call.tool.ends_with("lost") {
             return ToolReply::NoAnswer { error: "connection reset".to_owned(), timeout: false };
         }
-        let content = format!("{} says hello", call.tool);
+        let content = format!("{} says hello{}", call.tool, *lock(&self.rest));
         ToolReply::Answered { content, is_error: call.tool.ends_with("refused") }
     }
 

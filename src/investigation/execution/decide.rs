@@ -54,6 +54,14 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// Every purpose.
+    pub const ALL: [Self; 4] = [Self::Iteration, Self::Conclusion, Self::Synthesis, Self::Summary];
+
+    /// The purpose of a stored word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|purpose| purpose.as_str() == word)
+    }
+
     /// The stored word.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -228,16 +236,16 @@ fn used_up(state: &State) -> Option<(String, StopReason)> {
 }
 
 fn call(state: &State, purpose: Purpose) -> Decision {
+    Decision::CallModel(model_call(state, purpose))
+}
+
+/// The model call of this purpose in this state.
+pub(super) fn model_call(state: &State, purpose: Purpose) -> ModelCall {
     let tools = match purpose {
         Purpose::Iteration => state.tool_binding(),
         Purpose::Conclusion | Purpose::Synthesis | Purpose::Summary => ToolBinding::Unbound,
     };
-    Decision::CallModel(ModelCall {
-        provider: state.provider(),
-        tools,
-        purpose,
-        is_taken_over: state.provider_is_new(),
-    })
+    ModelCall { provider: state.provider(), tools, purpose, is_taken_over: state.provider_is_new() }
 }
 
 fn conclude(state: &State, reason: StopReason) -> Vec<Entry> {

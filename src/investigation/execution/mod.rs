@@ -19,3 +19,4 @@ pub mod recovery;
 pub mod event_refs;
 pub mod conversation;
 pub mod window;
+pub mod request;

@@ -6,6 +6,7 @@
 mod answers;
 mod calls;
 mod citable;
+mod messages;
 mod provider;
 mod refused_tools;
 mod summaries;
@@ -18,8 +19,9 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 pub use self::answers::AnswerSoFar;
+pub use self::messages::{MessageForm, MessageSource};
 use self::updates::Updates;
-use super::conversation::{self, Message, RenderOptions};
+use super::conversation::RenderOptions;
 use super::entry::{Answer, Entry, FailureSource, Outcome, Role, SentCall, StopReason, ToolCall, ToolResult, Usage};
 use super::event_refs::RecordedEntry;
 use super::repeats::Repeats;
@@ -377,11 +379,6 @@ impl State {
     /// Number of tool calls that were sent and have a result.
     pub fn tool_calls(&self) -> u32 {
         self.tool_calls
-    }
-
-    /// The conversation so far, for the next request.
-    pub fn messages(&self) -> Vec<Message> {
-        self.naming_refused(conversation::messages(&self.entries, &self.options, self.window.elided()))
     }
 
     /// The use of the model's context window.

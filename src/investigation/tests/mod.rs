@@ -6,4 +6,5 @@ mod answer_check;
 mod fallback;
 mod refused_tools;
 mod survival;
+mod rebuilt_requests;
 mod quoting;

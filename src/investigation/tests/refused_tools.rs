@@ -27,7 +27,7 @@ fn journal(written: &[Written]) -> Vec<Entry> {
 
 /// The system message of each model call.
 fn system_messages(written: &[Written]) -> Vec<String> {
-    let shown = written.iter().filter_map(|written| written.shown.first());
+    let shown = written.iter().filter_map(|written| written.shown().first());
     shown.inspect(|message| assert_eq!(message.role, Role::System)).map(|message| message.content.clone()).collect()
 }
 

@@ -13,7 +13,7 @@ use crate::investigation::testing::{Room, Simulation, Turn, Written, without_los
 use crate::investigation::timeline::{EventDraft, EventType};
 
 /// The entries after a round trip through the store.
-fn stored(written: &[Written]) -> Vec<RecordedEntry> {
+pub(super) fn stored(written: &[Written]) -> Vec<RecordedEntry> {
     let kept = |RecordedEntry { entry, event, at }| {
         let entry = serde_json::from_value(serde_json::to_value(&entry).unwrap()).unwrap();
         RecordedEntry { entry, event, at }
@@ -76,7 +76,7 @@ fn room() -> impl proptest::strategy::Strategy<Value = Room> {
 }
 
 prop_compose! {
-    fn simulation()(
+    pub(super) fn simulation()(
         strategy in prop::sample::select(Strategy::ALL.to_vec()),
         (max_iterations, max_tokens) in (1_u32..8, prop_oneof![Just(0_u64), 1_u64..60]),
         turns in prop::collection::vec(turns(), 0..4),
@@ -147,7 +147,7 @@ proptest! {
     fn stored_entries_show_the_model_the_same_as_those_in_memory(simulation in simulation()) {
         let whole = simulation.run(Vec::new());
         for (at, written) in whole.iter().enumerate().filter(|(_, written)| written.asked.is_some()) {
-            prop_assert_eq!(&simulation.replay(stored(&whole[..at])).messages(), &written.shown);
+            prop_assert_eq!(&simulation.replay(stored(&whole[..at])).messages(), written.shown());
         }
         let events: Vec<&EventDraft> = whole.iter().flat_map(|written| &written.events).collect();
         for RecordedEntry { entry, event, .. } in whole.iter().flat_map(Written::recorded) {

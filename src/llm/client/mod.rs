@@ -30,6 +30,7 @@ use self::check::{SentToken, is_unknown_call, of_health};
 use self::connector::SecureConnector;
 pub use self::credentials::{ClientCertificate, Credentials};
 pub use self::providers::CheckError;
+pub use self::request::wire;
 use self::unchecked::UncheckedService;
 use crate::engine::ports::{Model, ModelError, ModelRequest};
 use crate::engine::trace;
@@ -164,7 +165,7 @@ impl Client {
     ) -> Result<(), ModelError> {
         let mut client = LlmServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES);
         let asked_at = Instant::now();
-        let mut call = Request::new(request::wire(&request));
+        let mut call = Request::new(wire(&request));
         call.set_timeout(request.timeout);
         let (provider, request_id) = (request.provider.name, request.request_id);
         // Nothing keeps the conversation while the answer arrives.

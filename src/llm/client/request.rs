@@ -16,7 +16,8 @@ const ACCEPTED: [&str; 6] = [
     proto::ACCEPT_OTHER_SOURCES,
 ];
 
-pub(super) fn wire(request: &ModelRequest) -> proto::GenerateRequest {
+/// The message that is sent for a request.
+pub fn wire(request: &ModelRequest) -> proto::GenerateRequest {
     proto::GenerateRequest {
         session_id: request.session_id.to_string(),
         execution_id: request.execution_id.to_string(),

@@ -18,7 +18,8 @@ use crate::engine::trace::gen_ai;
 use crate::engine::world::World;
 use crate::investigation::execution::decide::Purpose;
 use crate::investigation::execution::entry::{Answer, Entry, Summary};
-use crate::investigation::execution::summaries::{LongResult, MAX_AT_ONCE, made, missing, request};
+use crate::investigation::execution::request;
+use crate::investigation::execution::summaries::{LongResult, MAX_AT_ONCE, NotAsked, made, missing, not_asked};
 
 /// The longest time for one summary; at most the rest of the iteration.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -49,14 +50,16 @@ impl<W: World> Execution<W> {
 
     /// One summary. A model that fails leaves the result as it is; an unavailable LLM service releases the session.
     async fn summary(&self, long: LongResult) -> Result<Made, Interrupted> {
-        let without = |error: &str| Made { summary: missing(&long, error.to_owned()), call: None };
+        let without = |why| Made { summary: not_asked(&long, why), call: None };
         let stored = self.ports.journal.result(self.lease.session_id, Timeline::Own, long.event).await?;
-        let Some(text) = stored.and_then(|stored| stored.text) else { return Ok(without("the result is not stored")) };
+        let Some(text) = stored.and_then(|stored| stored.text) else { return Ok(without(NotAsked::NotStored)) };
         let timeout = self.remaining().min(SUMMARY_TIMEOUT);
         if timeout.is_zero() {
-            return Ok(without("no time is left in this iteration"));
+            return Ok(without(NotAsked::NoTime));
         }
-        let Some(request) = self.summary_request(&long, &text, timeout) else { return Ok(without("no provider")) };
+        let Some(request) = self.summary_request(&long, &text, timeout) else {
+            return Ok(without(NotAsked::NoProvider));
+        };
         self.control.owned()?;
         let (provider, asked_at) = (request.provider.clone(), Instant::now());
         let span = gen_ai::chat(&request);
@@ -76,17 +79,8 @@ impl<W: World> Execution<W> {
     }
 
     fn summary_request(&self, long: &LongResult, text: &str, timeout: Duration) -> Option<ModelRequest> {
-        let plan = self.state.plan();
-        Some(ModelRequest {
-            session_id: self.lease.session_id,
-            execution_id: self.id,
-            request_id: format!("{}:{}:summary:{}", self.id, self.state.iteration(), long.event),
-            provider: plan.summaries.as_ref()?.provider.clone(),
-            messages: request::messages(plan, self.state.entries(), long, text),
-            tools: Vec::new(),
-            clear_cache: false,
-            timeout,
-        })
+        let body = request::of_summary(&self.state, long, text)?;
+        Some(ModelRequest::new(self.lease.session_id, self.id, body, timeout))
     }
 
     /// The summary of an answer, with the completed record of its call.

@@ -9,6 +9,7 @@ mod fallback;
 mod log_lines;
 mod pauses;
 mod rate_limits;
+mod rebuilt;
 mod results;
 mod strategies;
 mod survival;

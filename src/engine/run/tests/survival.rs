@@ -16,7 +16,7 @@ use crate::investigation::plan::Strategy;
 use crate::investigation::timeline::EventType;
 
 /// Every kind of answer and failure, for every strategy.
-fn scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
+pub(super) fn scripts() -> Vec<(Strategy, u32, Vec<Turn>)> {
     use Turn::{Fails, Says, TimesOut};
     let native = Strategy::NativeThinking;
     vec![

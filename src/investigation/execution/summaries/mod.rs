@@ -61,6 +61,38 @@ pub fn missing(long: &LongResult, error: String) -> Summary {
     Summary { call_id: long.call_id.clone(), error, ..Summary::default() }
 }
 
+/// Why no model is asked for a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotAsked {
+    NotStored,
+    NoTime,
+    NoProvider,
+}
+
+impl NotAsked {
+    const ALL: [Self; 3] = [Self::NotStored, Self::NoTime, Self::NoProvider];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::NotStored => "the result is not stored",
+            Self::NoTime => "no time is left in this iteration",
+            Self::NoProvider => "no provider",
+        }
+    }
+}
+
+/// The fact that no model was asked for a summary.
+pub fn not_asked(long: &LongResult, why: NotAsked) -> Summary {
+    missing(long, why.as_str().to_owned())
+}
+
+impl Summary {
+    /// Whether a model was asked for it. The error of a call has its code in front, so none is one of these.
+    pub fn was_asked_for(&self) -> bool {
+        NotAsked::ALL.iter().all(|why| self.error != why.as_str())
+    }
+}
+
 /// The entry of a result with the summary in place of its text.
 pub(super) fn in_place(entry: &Entry, summary: &Summary, read_back: ReadBack) -> Entry {
     let whole = match read_back {
