@@ -187,7 +187,7 @@ pub struct ModelCallReport {
     pub at: DateTime<Utc>,
     /// From 1.
     pub iteration: i32,
-    /// `iteration`, `forced_conclusion` or `synthesis`.
+    /// `iteration`, `forced_conclusion`, `synthesis` or `summary`.
     pub purpose: String,
     /// The number of the last journal entry in the request.
     pub entries_upto: i32,

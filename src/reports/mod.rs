@@ -7,6 +7,7 @@
 pub mod columns;
 pub mod words;
 pub mod document;
+pub mod calls;
 pub mod json;
 mod tokens;
 mod disposition;

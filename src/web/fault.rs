@@ -15,6 +15,8 @@ pub(super) enum Fault {
     #[error("{0}")]
     NotFound(String),
     #[error("{0}")]
+    Forbidden(&'static str),
+    #[error("{0}")]
     Invalid(String),
     #[error("{0}")]
     Conflict(String),
@@ -41,6 +43,7 @@ impl Fault {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::engine::ports::WorkerStatus;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
+use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
     AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts,
 };
@@ -43,6 +44,16 @@ pub trait Reader: Send + Sync + 'static {
 
     /// The events of a page in order, with the beginnings of their contents.
     fn excerpts(&self, page: ExcerptPage) -> impl Future<Output = Result<Vec<Excerpt>, Unavailable>> + Send;
+
+    /// The model calls of a session in order; `None` if there is no such session.
+    fn calls(&self, id: SessionId) -> impl Future<Output = Result<Option<Vec<NumberedCall>>, Unavailable>> + Send;
+
+    /// A model call with its request; `None` if the session has no such call.
+    fn call(
+        &self,
+        id: SessionId,
+        number: CallNumber,
+    ) -> impl Future<Output = Result<Option<RebuiltCall>, Unavailable>> + Send;
 
     /// The newest alerts that were given up, newest first; at most `limit`. One that was queued again or dropped since
     /// stays listed until it is pruned.

@@ -11,6 +11,7 @@ use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use crate::engine::ports::RunStatus;
 use crate::investigation::alert::Severity;
+use crate::reports::calls::CallNumber;
 
 /// A list shows at most so many rows.
 const MAX_LIST: i64 = 1000;
@@ -96,7 +97,13 @@ pub struct SessionsShowArgs {
     /// As Markdown, for the ticket
     #[arg(long, conflicts_with = "json")]
     pub report: bool,
-    /// As one JSON object
+    /// List its model calls, each with its number
+    #[arg(long, conflicts_with_all = ["report", "prompt"])]
+    pub prompts: bool,
+    /// Show what the model saw in the call with this number, or in the last one: 7, last
+    #[arg(long, value_name = "CALL", conflicts_with = "report")]
+    pub prompt: Option<CallNumber>,
+    /// As one JSON object; with --prompts one a line
     #[arg(long)]
     pub json: bool,
 }

@@ -10,6 +10,7 @@ pub(crate) mod markdown;
 pub mod timeline;
 pub mod tables;
 pub mod report;
+pub mod call;
 #[cfg(test)]
 pub(crate) mod tests;
 

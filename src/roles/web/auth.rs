@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::config::{Secret, Web, WebAuth, environment_fault, process_env};
+use crate::config::{Secret, Web, WebAllow, WebAuth, environment_fault, process_env};
 use crate::listener::Token;
 use crate::web::access::{Allow, Gate, Hosts, Mode, ProxySecret};
 
@@ -58,7 +58,8 @@ pub(super) fn gate(web: &Web, listen: SocketAddr) -> anyhow::Result<Configured> 
     let public = web.public_url.as_ref().and_then(|public| url::Url::parse(&public.to_string()).ok());
     let public_url = public.map(|public| public.origin().ascii_serialization());
     let hosts = Hosts { public_url, further: web.hosts.clone() };
-    let allow = Allow { ask: web.allow.ask.clone(), cancel: web.allow.cancel.clone() };
+    let WebAllow { ask, cancel, prompts } = web.allow.clone();
+    let allow = Allow { ask, cancel, prompts };
     Ok(Configured { gate: Gate { mode, hosts, allow }, name, renewed })
 }
 

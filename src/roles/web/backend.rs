@@ -14,6 +14,7 @@ use crate::engine::mutex::lock;
 use crate::engine::ports::{Outbox as _, WorkerStatus};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
+use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
     AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts,
 };
@@ -125,6 +126,14 @@ impl Reader for Backend {
 
     async fn excerpts(&self, page: ExcerptPage) -> Result<Vec<Excerpt>, Unavailable> {
         self.read(self.store.excerpts(page)).await
+    }
+
+    async fn calls(&self, id: SessionId) -> Result<Option<Vec<NumberedCall>>, Unavailable> {
+        self.read(self.store.model_calls(id)).await
+    }
+
+    async fn call(&self, id: SessionId, number: CallNumber) -> Result<Option<RebuiltCall>, Unavailable> {
+        self.read(self.store.model_call(id, number)).await
     }
 
     async fn dead_letters(&self, limit: u32) -> Result<Vec<DeadAlert>, Unavailable> {

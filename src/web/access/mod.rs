@@ -57,6 +57,8 @@ pub enum Mode {
 pub struct Allow {
     pub ask: Vec<String>,
     pub cancel: Vec<String>,
+    /// May see the requests to models. `*` stands for every reader, also where no user is known.
+    pub prompts: Vec<String>,
 }
 
 /// The rights of one request, an extension that every handler gets.
@@ -68,6 +70,8 @@ pub struct Access {
     pub may_ask: bool,
     /// As `may_ask`.
     pub may_cancel: bool,
+    /// Without it no page links to the requests to models, and their routes answer 403.
+    pub may_see_prompts: bool,
     /// Whether the user can log out here.
     pub has_login: bool,
     /// The unit in which open streams are counted: the user, or the address at the other end.
@@ -157,15 +161,14 @@ impl Gate {
     }
 
     fn access(&self, user: User, request: &Request) -> Access {
-        let may = |groups: &[String]| {
-            let is_one_of = |group: &String| group == "*" || user.groups.contains(group);
-            user.name.is_some() && groups.iter().any(is_one_of)
-        };
+        let is_in = |groups: &[String]| groups.iter().any(|group| group == "*" || user.groups.contains(group));
+        let may = |groups: &[String]| user.name.is_some() && is_in(groups);
         let address = request.extensions().get::<ClientAddress>().map(|ClientAddress(address)| address.to_string());
         let of_proxy = user.name.clone().filter(|_| matches!(self.mode, Mode::Proxy(_)));
         Access {
             may_ask: may(&self.allow.ask),
             may_cancel: may(&self.allow.cancel),
+            may_see_prompts: is_in(&self.allow.prompts),
             has_login: matches!(self.mode, Mode::Token(_)),
             counted_as: of_proxy.or(address).unwrap_or_default(),
             user: user.name,

@@ -5,6 +5,7 @@
 mod list;
 mod sessions;
 mod events;
+mod calls;
 pub(super) mod sse;
 mod queue;
 mod requests;
@@ -17,6 +18,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::de::DeserializeOwned;
 
+pub(super) use self::calls::{CallPath, call_at, calls_of};
 pub(super) use self::events::{EventPath, event_at};
 pub(super) use self::list::ListQuery;
 
@@ -39,6 +41,8 @@ pub(super) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}", get(sessions::show::<B>))
         .route("/sessions/{part}/events", get(events::list::<B>))
         .route("/sessions/{part}/events/{number}", get(events::show::<B>))
+        .route("/sessions/{part}/calls", get(calls::list::<B>))
+        .route("/sessions/{part}/calls/{number}", get(calls::show::<B>))
         .route("/sessions/{part}/questions", post(requests::ask::<B>))
         .route("/sessions/{part}/cancel", post(requests::cancel::<B>))
         .route("/events", get(sse::all::<B>))

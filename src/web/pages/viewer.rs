@@ -17,6 +17,7 @@ pub(in crate::web) struct Viewer {
     pub(in crate::web) user: Option<String>,
     pub(in crate::web) may_ask: bool,
     pub(in crate::web) may_cancel: bool,
+    pub(in crate::web) may_see_prompts: bool,
     pub(in crate::web) has_login: bool,
     /// Path and query of the page.
     pub(in crate::web) path: String,
@@ -30,6 +31,7 @@ impl Viewer {
             user: access.user.clone(),
             may_ask: access.may_ask,
             may_cancel: access.may_cancel,
+            may_see_prompts: access.may_see_prompts,
             has_login: access.has_login,
             path: path.to_owned(),
         }

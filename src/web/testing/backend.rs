@@ -17,6 +17,8 @@ use crate::engine::ports::WorkerStatus;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 use crate::listener::Limits;
+use crate::reports::calls::testing::rebuilt;
+use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
     AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts, Verdict,
 };
@@ -48,7 +50,8 @@ pub(crate) struct ExcerptsRead {
 
 /// A server without authentication.
 pub(crate) fn settings() -> Settings {
-    let gate = Gate { mode: Mode::Open, hosts: Hosts::default(), allow: Allow::default() };
+    let allow = Allow { prompts: vec!["*".to_owned()], ..Allow::default() };
+    let gate = Gate { mode: Mode::Open, hosts: Hosts::default(), allow };
     Settings { gate, limits: Limits { connections: 8, per_address: 8 }, streams_per_user: 8 }
 }
 
@@ -104,7 +107,17 @@ impl FakeBackend {
 
     /// Answers a request as the server does, without authentication.
     pub(crate) async fn answer(self: &Arc<Self>, path: &str, headers: &[(&str, &str)]) -> Response {
-        let settings = settings();
+        self.answer_with(settings(), path, headers).await
+    }
+
+    /// The same, by a server on which no user may see what models were asked.
+    pub(crate) async fn answer_without_prompts(self: &Arc<Self>, path: &str) -> Response {
+        let mut settings = settings();
+        settings.gate.allow.prompts.clear();
+        self.answer_with(settings, path, &[]).await
+    }
+
+    async fn answer_with(self: &Arc<Self>, settings: Settings, path: &str, headers: &[(&str, &str)]) -> Response {
         let hub = Hub::new(Arc::clone(self), settings.streams_per_user, CancellationToken::new());
         let router = router(Arc::new(Web { backend: Arc::clone(self), hub, settings }));
         let request = Request::builder().uri(path).header("host", "localhost");
@@ -150,6 +163,14 @@ impl Reader for FakeBackend {
         read.events += excerpts.len();
         read.bytes += excerpts.iter().map(|excerpt| excerpt.event.content.len()).sum::<usize>();
         Ok(excerpts)
+    }
+
+    async fn calls(&self, _: SessionId) -> Result<Option<Vec<NumberedCall>>, Unavailable> {
+        Ok(Some(vec![rebuilt().call]))
+    }
+
+    async fn call(&self, _: SessionId, number: CallNumber) -> Result<Option<RebuiltCall>, Unavailable> {
+        Ok(matches!(number, CallNumber::Last | CallNumber::Number(1)).then(rebuilt))
     }
 
     async fn dead_letters(&self, _: u32) -> Result<Vec<DeadAlert>, Unavailable> {

@@ -1,5 +1,7 @@
 //! The rows of model calls: each call is stored, whether it succeeded or failed.
 
+mod rebuilt;
+
 use serde_json::{Value, json};
 use tarsy::bus::{NewAlert, Priority, SESSION_ID};
 use tarsy::investigation::ids::SessionId;

@@ -1,5 +1,6 @@
 //! A relay in front of a gRPC service that records the requests of its clients.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -38,6 +39,19 @@ impl GrpcRecorder {
     }
 }
 
+impl GrpcRecorder {
+    /// The bytes of each message that was sent whole, in the order of connections and calls.
+    pub(crate) fn messages(&self) -> Vec<Vec<u8>> {
+        let mut calls: BTreeMap<(usize, u32), Vec<u8>> = BTreeMap::new();
+        for (connection, bytes) in self.connections.lock().unwrap().iter().enumerate() {
+            for Frame { stream, payload } in frames(bytes) {
+                calls.entry((connection, stream)).or_default().extend(payload);
+            }
+        }
+        calls.values().flat_map(|body| messages(body)).collect()
+    }
+}
+
 async fn relay(client: TcpStream, service: String, kept: Arc<Mutex<Vec<Vec<u8>>>>) {
     let Ok(server) = TcpStream::connect(service).await else { return };
     let ((mut from, mut back), (mut answers, mut to)) = (client.into_split(), server.into_split());
@@ -59,15 +73,39 @@ async fn relay(client: TcpStream, service: String, kept: Arc<Mutex<Vec<Vec<u8>>>
     tokio::join!(there, tokio::io::copy(&mut answers, &mut back)).1.ok();
 }
 
-/// The payloads of the DATA frames (type 0) behind the preface of 24 bytes: RFC 9113, 4.1.
+/// The payloads of all DATA frames.
 fn bodies(bytes: &[u8]) -> Vec<u8> {
+    frames(bytes).into_iter().flat_map(|frame| frame.payload.to_vec()).collect()
+}
+
+/// A DATA frame.
+struct Frame<'a> {
+    stream: u32,
+    payload: &'a [u8],
+}
+
+/// The DATA frames (type 0) behind the preface of 24 bytes: RFC 9113, 4.1.
+fn frames(bytes: &[u8]) -> Vec<Frame<'_>> {
     let (mut all, mut rest) = (Vec::new(), bytes.get(24..).unwrap_or_default());
-    while let [a, b, c, kind, _flags, _, _, _, _, after @ ..] = rest {
+    while let [a, b, c, kind, _flags, s, t, u, v, after @ ..] = rest {
         let length = usize::try_from(u32::from_be_bytes([0, *a, *b, *c])).unwrap().min(after.len());
         if *kind == 0 {
-            all.extend(&after[..length]);
+            all.push(Frame { stream: u32::from_be_bytes([*s, *t, *u, *v]), payload: &after[..length] });
         }
         rest = &after[length..];
+    }
+    all
+}
+
+/// The whole messages of a body: each follows a byte without a flag, and its length.
+fn messages(mut body: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    while let [compressed, a, b, c, d, rest @ ..] = body {
+        assert_eq!(*compressed, 0, "a message is not compressed");
+        let length = usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).unwrap();
+        let Some(message) = rest.get(..length) else { break };
+        all.push(message.to_vec());
+        body = &rest[length..];
     }
     all
 }

@@ -49,6 +49,23 @@ async fn every_answer_is_the_one_of_the_command_and_fits_its_description() {
     assert_eq!(one.header("cache-control"), Some("private, max-age=31536000, immutable"));
     assert_fits(&document, "GET /sessions/{part}/events/{number}", 200, &one.json());
 
+    // Its model calls, as the command shows them.
+    let id = session.to_string();
+    let calls = web.json(&format!("/sessions/{session}/calls")).await;
+    assert_fits(&document, "GET /sessions/{part}/calls", 200, &calls);
+    let listed = run_with(&env.each(), &["sessions", "show", "--prompts", "--json", &id], b"").await.exits(0);
+    let listed: Vec<Value> = listed.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(calls["calls"], json!(listed));
+    for number in ["1", "last"] {
+        let shown = run_with(&env.each(), &["sessions", "show", "--prompt", number, "--json", &id], b"").await.exits(0);
+        let call = web.get(&format!("/api/v1/sessions/{session}/calls/{number}")).await;
+        assert_eq!((call.status, &call.body), (200, &shown.out));
+        assert_fits(&document, "GET /sessions/{part}/calls/{number}", 200, &call.json());
+        let from = web.json(&format!("/sessions/{session}/calls/{number}?from=2")).await;
+        let messages = call.json()["request"]["messages"].as_array().unwrap().clone();
+        assert_eq!(from["request"]["messages"], json!(messages[1..]));
+    }
+
     let list = web.json("/sessions").await;
     assert_fits(&document, "GET /sessions", 200, &list);
     let entry = &list["sessions"][0];

@@ -109,6 +109,14 @@ async fn questions_and_cancel_requests_are_answered_as_described() {
         ("GET /sessions/{part}", &done[..8], "", 409),
         ("GET /sessions/{part}/events", &done[..8], "", 409),
         ("GET /sessions/{part}/events/{number}", &done[..8], "", 409),
+        ("GET /sessions/{part}/calls", &done[..8], "", 409),
+        ("GET /sessions/{part}/calls", "abc", "", 400),
+        ("GET /sessions/{part}/calls", &unknown, "", 404),
+        ("GET /sessions/{part}/calls", &done, "", 200),
+        ("GET /sessions/{part}/calls/{number}", &done[..8], "", 409),
+        ("GET /sessions/{part}/calls/{number}", "abc", "", 400),
+        ("GET /sessions/{part}/calls/{number}", &unknown, "", 404),
+        ("GET /sessions/{part}/calls/{number}", &done, "", 200),
     ] {
         let answer = send(&web, operation, session, &[BEARER], body).await;
         assert_eq!(answer.status, status, "{operation} {session} {body}: {answer:?}");

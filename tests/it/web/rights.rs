@@ -97,7 +97,7 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
     let bearer = ("authorization", bearer.as_str());
     let (secret, user) = (("x-tarsy-proxy-secret", SECRET), ("x-forwarded-email", "ada@example.com"));
     let sre = ("x-forwarded-groups", "dev,sre");
-    let reader = Client { unknown: None, may_ask: false, may_cancel: false, has_login: false };
+    let reader = Client { unknown: None, may_ask: false, may_cancel: false, may_see_prompts: true, has_login: false };
 
     let open = modes.web("{allow: {ask: ['*'], cancel: ['*']}}", &[]).await;
     // No one is known, so no one may do more than read; and the headers are not trusted.
@@ -125,6 +125,14 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
     let may_ask = Client { may_ask: true, ..reader };
     assert_rights(&modes, &proxy, &[own, secret, user], may_ask).await;
     assert_rights(&modes, &proxy, &[own, secret, user, sre], Client { may_cancel: true, ..may_ask }).await;
+
+    let without = Client { may_see_prompts: false, ..reader };
+    let closed = modes.web("{allow: {prompts: []}}", &[]).await;
+    assert_rights(&modes, &closed, &[own], without).await;
+    let section = "{auth: proxy, allow: {prompts: [sre]}}";
+    let listed = modes.web(section, &[("TARSY_WEB_PROXY_SECRET", SECRET)]).await;
+    assert_rights(&modes, &listed, &[own, secret, user], without).await;
+    assert_rights(&modes, &listed, &[own, secret, user, sre], reader).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,7 +164,7 @@ async fn another_host_and_another_site_are_refused_on_every_route() {
         }
     }
     let own = [bearer, ("sec-fetch-site", "same-origin"), ("origin", "https://tarsy.example.com")];
-    let client = Client { unknown: None, may_ask: true, may_cancel: true, has_login: true };
+    let client = Client { unknown: None, may_ask: true, may_cancel: true, may_see_prompts: true, has_login: true };
     assert_rights(&modes, &web, &own, client).await;
 }
 

@@ -21,6 +21,8 @@ pub(super) enum Users {
     Logout,
     Askers,
     Cancellers,
+    /// Other readers get 403.
+    ReadersOfPrompts,
 }
 
 /// A client, as the server knows it.
@@ -30,6 +32,7 @@ pub(super) struct Client {
     pub(super) unknown: Option<u16>,
     pub(super) may_ask: bool,
     pub(super) may_cancel: bool,
+    pub(super) may_see_prompts: bool,
     /// Users log in with a token.
     pub(super) has_login: bool,
 }
@@ -79,6 +82,8 @@ impl Row {
             Users::Login | Users::Logout => client.has_login,
             Users::Askers => client.may_ask,
             Users::Cancellers => client.may_cancel,
+            Users::ReadersOfPrompts if !client.may_see_prompts => return 403,
+            Users::ReadersOfPrompts => true,
         };
         if may { self.status } else { 404 }
     }
@@ -101,7 +106,7 @@ impl Row {
 
 /// A row for each method of each route, about a session that has ended; and addresses and methods without one.
 pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
-    use Users::{Askers, Cancellers, Everyone, Login, Logout, Readers};
+    use Users::{Askers, Cancellers, Everyone, Login, Logout, Readers, ReadersOfPrompts};
     let rows = [
         Row::get("/", Readers, 200),
         Row::get("/sessions/{part}", Readers, 200),
@@ -109,6 +114,8 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::get("/sessions/{part}/rows", Readers, 200),
         Row::get("/sessions/{part}/live", Readers, 200),
         Row::get("/sessions/{part}/events/{number}", Readers, 200),
+        Row::get("/sessions/{part}/calls", ReadersOfPrompts, 200),
+        Row::get("/sessions/{part}/calls/{number}", ReadersOfPrompts, 200),
         Row::post("/sessions/{part}/questions", Askers, 303).with("question=Why%3F"),
         Row::get("/sessions/{part}/cancel", Cancellers, 200),
         // The session has ended, so it is in the wrong state for a cancel request.
@@ -128,6 +135,8 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::get("/api/v1/sessions/{part}", Readers, 200),
         Row::get("/api/v1/sessions/{part}/events", Readers, 200),
         Row::get("/api/v1/sessions/{part}/events/{number}", Readers, 200),
+        Row::get("/api/v1/sessions/{part}/calls", ReadersOfPrompts, 200),
+        Row::get("/api/v1/sessions/{part}/calls/{number}", ReadersOfPrompts, 200),
         Row::post("/api/v1/sessions/{part}/questions", Askers, 202).with(r#"{"question": "Why?"}"#),
         Row::post("/api/v1/sessions/{part}/cancel", Cancellers, 409),
         Row::get("/api/v1/events", Readers, 200),

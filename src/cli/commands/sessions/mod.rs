@@ -1,6 +1,7 @@
 //! `tarsy sessions`: lists, shows, reruns and cancels investigations.
 
 mod cancel;
+mod prompts;
 
 use anyhow::{bail, ensure};
 use chrono::Utc;
@@ -77,6 +78,13 @@ pub(super) fn linked_lines(global: &GlobalArgs, sessions: &[SessionLine]) -> any
 
 async fn show(global: &GlobalArgs, args: SessionsShowArgs) -> anyhow::Result<Exit> {
     let database = Database::of(global, "sessions")?;
+    let output = if args.json { prompts::Output::Json } else { prompts::Output::Text };
+    if args.prompts {
+        return prompts::list(&database, database.find(&args.session).await?, output).await;
+    }
+    if let Some(number) = args.prompt {
+        return prompts::show(&database, database.find(&args.session).await?, number, output).await;
+    }
     let found = match read(&database, &args.session).await {
         Ok((_, found)) => found,
         Err(error) if error.is::<NotFound>() => return show_queued(global, &args).await?.ok_or(error),

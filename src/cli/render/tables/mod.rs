@@ -3,6 +3,7 @@
 pub(crate) mod table;
 pub mod list;
 pub mod show;
+pub mod calls;
 pub mod dead_letters;
 pub mod checks;
 pub mod models;

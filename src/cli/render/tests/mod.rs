@@ -1,5 +1,6 @@
 //! Renderers against snapshots: a whole investigation as a timeline, sessions, dead letters and checks as tables.
 
+mod calls;
 mod checks;
 mod dead_letters;
 mod models;

@@ -57,8 +57,8 @@ impl WebAuth {
     }
 }
 
-/// The groups that may do more than read; `*` is every user who is known. By default none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// The groups that may do more than read, and those that may see what models were asked; `*` is every user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WebAllow {
     /// May ask questions about investigations.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
@@ -66,6 +66,30 @@ pub struct WebAllow {
     /// May cancel investigations.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub cancel: Vec<String>,
+    /// May see the requests to models, which have the instructions of operators. By default every reader.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_everyone")]
+    pub prompts: Vec<String>,
+}
+
+impl Default for WebAllow {
+    fn default() -> Self {
+        Self { ask: Vec::new(), cancel: Vec::new(), prompts: everyone() }
+    }
+}
+
+fn everyone() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+fn is_everyone(groups: &[String]) -> bool {
+    groups == everyone()
+}
+
+impl WebAllow {
+    fn read(map: &mut Map<'_>) -> Self {
+        let prompts = map.list("prompts", Field::text).unwrap_or_else(everyone);
+        Self { ask: map.texts("ask"), cancel: map.texts("cancel"), prompts }
+    }
 }
 
 impl Default for Web {
@@ -95,7 +119,7 @@ impl Web {
         });
         let hosts = map.list("hosts", |field| host(field)).unwrap_or_default();
         let auth = map.get("auth").and_then(|field| field.choice(&WebAuth::ALL, WebAuth::as_str));
-        let allow = map.section("allow", |map| WebAllow { ask: map.texts("ask"), cancel: map.texts("cancel") });
+        let allow = map.section("allow", WebAllow::read);
         let mut number = |key, default| map.number(key, 1..=65_536).unwrap_or(default);
         let connections = number("connections", built_in.connections);
         let connections_per_address = number("connections_per_address", built_in.connections_per_address);
@@ -135,12 +159,12 @@ mod tests {
     fn the_section_is_read_and_unknown_values_are_refused() {
         assert_eq!(read(""), Ok(Web::default()));
         let text = "web: {public_url: 'https://tarsy.example.com/', hosts: [tarsy-web.ns.svc], auth: proxy, \
-                    allow: {ask: ['*'], cancel: [sre]}, connections: 10}";
+                    allow: {ask: ['*'], cancel: [sre], prompts: []}, connections: 10}";
         let expected = Web {
             public_url: PublicUrl::parse("https://tarsy.example.com/"),
             hosts: vec!["tarsy-web.ns.svc".to_owned()],
             auth: Some(WebAuth::Proxy),
-            allow: WebAllow { ask: vec!["*".to_owned()], cancel: vec!["sre".to_owned()] },
+            allow: WebAllow { ask: vec!["*".to_owned()], cancel: vec!["sre".to_owned()], prompts: Vec::new() },
             connections: 10,
             ..Web::default()
         };

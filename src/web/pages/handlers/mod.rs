@@ -4,6 +4,7 @@ mod list;
 mod session;
 pub(in crate::web) mod events;
 mod event;
+mod calls;
 mod queue;
 mod requests;
 mod settings;
@@ -38,6 +39,8 @@ pub(in crate::web) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}/rows", get(session::rows::<B>))
         .route("/sessions/{part}/live", get(session::live::<B>))
         .route("/sessions/{part}/events/{number}", get(event::show::<B>))
+        .route("/sessions/{part}/calls", get(calls::list::<B>))
+        .route("/sessions/{part}/calls/{number}", get(calls::show::<B>))
         .route("/sessions/{part}/questions", post(requests::ask::<B>))
         .route("/sessions/{part}/cancel", get(requests::confirm::<B>).post(requests::cancel::<B>))
         .route("/s/{part}", get(session::part::<B>))

@@ -124,6 +124,9 @@ fn agents(session: &SessionReport, page: &Session<'_>) -> Markup {
                     } }
                 }
             }
+            @if page.viewer.may_see_prompts && !session.models.is_empty() {
+                p { a href={ "/sessions/" (page.report.alert_id) "/calls" } { "What the model saw" } }
+            }
         }
     }
 }

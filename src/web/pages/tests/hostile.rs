@@ -3,12 +3,15 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::investigation::execution::entry::Answer;
 use crate::investigation::timeline::TimelineEvent;
 use crate::reports::AlertReport;
-use crate::web::pages::event;
+use crate::reports::calls::testing::failed;
+use crate::reports::calls::{CallReport, RebuiltCall};
 use crate::web::pages::list::{List, Query, System, list};
 use crate::web::pages::live::LivePage;
 use crate::web::pages::small;
+use crate::web::pages::{calls, event};
 use crate::web::testing::data::{at, entry, report, story};
 use crate::web::testing::markup::check;
 
@@ -47,6 +50,31 @@ fn everywhere(text: &str) -> (AlertReport, Vec<TimelineEvent>) {
     (report, events)
 }
 
+/// A model call with `text` in the place of every text from outside.
+fn hostile_call(text: &str) -> RebuiltCall {
+    let owned = || text.to_owned();
+    let mut call = failed();
+    let stored = &mut call.call.call;
+    (stored.agent, stored.provider, stored.model, stored.error) = (owned(), owned(), owned(), Some(owned()));
+    stored.response = Some(json!({"code": text}));
+    if let Ok(rebuilt) = &mut call.rebuilt {
+        for message in &mut rebuilt.request.messages {
+            message.content = owned();
+            message.tool_name = message.tool_name.as_ref().map(|_| owned());
+            for call in &mut message.tool_calls {
+                (call.id, call.tool, call.arguments) = (owned(), owned(), owned());
+            }
+            if let Some(own) = &mut message.provider_data {
+                own.provider = owned();
+            }
+        }
+        let tool = &mut rebuilt.request.tools[0];
+        (tool.name, tool.description, tool.parameters_schema) = (owned(), owned(), owned());
+        rebuilt.answer = Some(Answer { text: owned(), thinking: owned(), ..Answer::default() });
+    }
+    call
+}
+
 fn pages(text: &str) -> Vec<String> {
     let (report, events) = everywhere(text);
     let mut live = LivePage::new(report.alert_id);
@@ -73,6 +101,8 @@ fn pages(text: &str) -> Vec<String> {
         small::several(text, &[]).into_string(),
         small::fault(text, text).into_string(),
         small::cancel(&report).into_string(),
+        calls::call(report.alert_id, &CallReport::new(hostile_call(text))).into_string(),
+        calls::list(report.alert_id, &[hostile_call(text).call]).into_string(),
     ]
 }
 

@@ -58,6 +58,8 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
         ("queue", "/queue".to_owned()),
         ("every event", format!("/sessions/{session}?view=all")),
         ("one event", format!("/sessions/{session}/events/6")),
+        ("model calls", format!("/sessions/{session}/calls")),
+        ("one model call", format!("/sessions/{session}/calls/2")),
         ("cancel", path_of("running") + "/cancel"),
         ("keys", "/keys".to_owned()),
         ("unseen", format!("/sessions/{}", uuid::Uuid::now_v7())),
@@ -85,6 +87,13 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
 pub(super) async fn of_state(browser: &mut Browser) -> Vec<String> {
     let Some(axe) = std::env::var("TARSY_TEST_AXE").ok().filter(|file| !file.is_empty()) else { return Vec::new() };
     violations_now(browser, &std::fs::read_to_string(axe).unwrap(), looks(0)).await
+}
+
+/// The same in a narrow and in a wide window, with every rule.
+pub(super) async fn in_each_width(browser: &mut Browser) -> Vec<String> {
+    let Some(axe) = std::env::var("TARSY_TEST_AXE").ok().filter(|file| !file.is_empty()) else { return Vec::new() };
+    let looks = [(390, "light", EACH_RULE), (1280, "dark", EACH_RULE)];
+    violations_now(browser, &std::fs::read_to_string(axe).unwrap(), &looks).await
 }
 
 async fn violations(browser: &mut Browser, axe: &str, url: &str, looks: &[Look]) -> Vec<String> {

@@ -20,7 +20,7 @@ enum Scripts {
 
 impl Browser {
     /// Clicks the middle of an element, as a mouse does.
-    async fn click(&mut self, selector: &str) {
+    pub(super) async fn click(&mut self, selector: &str) {
         self.until(&format!("document.querySelector({selector:?}) !== null")).await;
         let place = format!(
             "(() => {{ const found = document.querySelector({selector:?}); found.scrollIntoView({{block: 'center'}}); \
@@ -40,7 +40,7 @@ impl Browser {
     }
 
     /// Waits for a page whose path begins like this, and returns its path.
-    async fn arrives_at(&mut self, path: &str) -> String {
+    pub(super) async fn arrives_at(&mut self, path: &str) -> String {
         self.until(&format!("location.pathname.startsWith({path:?}) && document.readyState === 'complete'")).await;
         self.eval("location.pathname").await.as_str().unwrap().to_owned()
     }

@@ -4,6 +4,7 @@
 mod process;
 mod driver;
 mod forms;
+mod calls;
 mod states;
 mod live;
 mod queue;

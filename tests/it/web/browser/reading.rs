@@ -65,6 +65,8 @@ async fn every_page_and_the_search_work_without_script() {
         format!("/sessions/{session}?view=errors"),
         format!("/sessions/{session}?from=3&to=9"),
         format!("/sessions/{session}/events/{cited}"),
+        format!("/sessions/{session}/calls"),
+        format!("/sessions/{session}/calls/last"),
     ] {
         browser.open(&format!("{base}{path}")).await;
         assert!(browser.eval("document.querySelector('main').innerText.trim().length > 40").await == true, "{path}");

@@ -1,0 +1,246 @@
+//! A model call for people and programs, whole or in pages of messages.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{NumberedCall, Rebuilt, RebuiltCall};
+use crate::investigation::execution::conversation::Message;
+use crate::investigation::execution::entry::{Answer, Finish, ProviderData, Role, ToolCall, Usage};
+use crate::investigation::execution::request::RequestBody;
+use crate::investigation::execution::state::{MessageForm, MessageSource};
+use crate::investigation::plan::{Thinking, ToolSpec};
+
+/// A call with more bytes has its messages in pages.
+const MAX_BYTES: usize = 1024 * 1024;
+/// Messages of one page.
+const PAGE: usize = 100;
+
+/// A model call: what the model saw, and what it answered.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallReport {
+    #[serde(flatten)]
+    pub call: NumberedCall,
+    /// How many calls the session has.
+    pub calls: u32,
+    /// `None` when it cannot be made again.
+    pub request: Option<RequestReport>,
+    /// Why the request cannot be made again.
+    pub not_rebuilt: Option<String>,
+    /// `None` for a call without an answer, and for a summary.
+    pub answer: Option<AnswerReport>,
+    /// The summary that a call for one has made.
+    pub summary: Option<String>,
+}
+
+/// The request of a call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RequestReport {
+    /// `<execution>:<iteration>`, of a summary also the number of the result's event.
+    pub request_id: String,
+    /// How many messages it has.
+    pub message_count: usize,
+    /// These, in order.
+    pub messages: Vec<MessageReport>,
+    /// The number of the first message of the next page; `None` on the last one.
+    pub next: Option<usize>,
+    /// What the model may call.
+    pub tools: Vec<ToolReport>,
+    pub max_output_tokens: Option<u32>,
+    pub thinking: Option<Thinking>,
+    pub temperature: Option<f64>,
+    /// The provider's own tools.
+    pub native_tools: Vec<&'static str>,
+    /// Whether the service forgot what it had cached: another provider had answered before.
+    pub clear_cache: bool,
+}
+
+/// A message of a request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MessageReport {
+    /// From 1.
+    pub number: usize,
+    pub role: Role,
+    pub content: String,
+    pub tool_calls: Vec<RequestedCall>,
+    /// Of a result: the call that it answers.
+    pub tool_call_id: Option<String>,
+    /// Of a result: the tool.
+    pub tool: Option<String>,
+    pub is_error: bool,
+    /// The provider's own form of the answer, which is sent instead of the text.
+    pub own_form: Option<OwnForm>,
+    /// The number of its entry in the journal; `None` in the request for a summary.
+    pub entry: Option<u32>,
+    /// The number of its event, if it is a result.
+    pub event: Option<u32>,
+    /// A note stands in the place of the result, which was removed to save space.
+    pub is_blanked: bool,
+    /// A summary stands in the place of the result.
+    pub is_summary: bool,
+}
+
+/// A call that an answer requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RequestedCall {
+    pub id: String,
+    pub tool: String,
+    /// As the model wrote them, masked.
+    pub arguments: String,
+}
+
+/// The opaque state of a provider, without its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnForm {
+    pub provider: String,
+    pub model: String,
+    pub format: String,
+    pub bytes: usize,
+}
+
+/// A tool as the model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolReport {
+    pub name: String,
+    pub description: String,
+    /// The JSON schema of its arguments; a text that is no JSON is a string.
+    pub parameters_schema: Value,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AnswerReport {
+    pub text: String,
+    pub thinking: String,
+    pub tool_calls: Vec<RequestedCall>,
+    pub finish: Finish,
+    pub usage: Usage,
+    pub own_form: Option<OwnForm>,
+}
+
+impl CallReport {
+    /// The report with all messages if it is small, else with the first of them.
+    pub fn new(call: RebuiltCall) -> Self {
+        let mut report = Self::whole(call);
+        let is_long = report.request.as_ref().is_some_and(|request| request.bytes() > MAX_BYTES);
+        if is_long {
+            report.keep_from(1);
+        }
+        report
+    }
+
+    /// The report with a page of messages, which begins with this number.
+    pub fn from(call: RebuiltCall, first: usize) -> Self {
+        let mut report = Self::whole(call);
+        report.keep_from(first);
+        report
+    }
+
+    /// The report with all messages.
+    pub fn whole(call: RebuiltCall) -> Self {
+        let RebuiltCall { call, calls, rebuilt } = call;
+        let (rebuilt, not_rebuilt) = match rebuilt {
+            Ok(rebuilt) => (Some(rebuilt), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let answer = rebuilt.as_ref().and_then(|rebuilt| rebuilt.answer.as_ref()).map(AnswerReport::from);
+        let summary = rebuilt.as_ref().and_then(|rebuilt| rebuilt.summary.as_ref());
+        let summary = summary.map(|summary| summary.content.clone()).filter(|content| !content.is_empty());
+        let request = rebuilt.map(|rebuilt| RequestReport::new(&call, rebuilt));
+        Self { call, calls, request, not_rebuilt, answer, summary }
+    }
+
+    fn keep_from(&mut self, first: usize) {
+        let Some(request) = &mut self.request else { return };
+        let end = first.saturating_add(PAGE);
+        request.messages.retain(|message| (first..end).contains(&message.number));
+        request.next = (end <= request.message_count).then_some(end);
+    }
+}
+
+impl RequestReport {
+    fn new(call: &NumberedCall, rebuilt: Rebuilt) -> Self {
+        let RequestBody { name, provider, messages, tools, clear_cache } = rebuilt.request;
+        let sources = rebuilt.sources.into_iter().map(Some).chain(std::iter::repeat(None));
+        let numbered = (1..).zip(messages).zip(sources);
+        let messages: Vec<MessageReport> =
+            numbered.map(|((number, message), source)| MessageReport::new(number, message, source)).collect();
+        Self {
+            request_id: format!("{}:{name}", call.call.execution_id),
+            message_count: messages.len(),
+            messages,
+            next: None,
+            tools: tools.into_iter().map(ToolReport::from).collect(),
+            max_output_tokens: provider.max_output_tokens,
+            thinking: provider.thinking,
+            temperature: provider.temperature,
+            native_tools: provider.native_tools.iter().map(|tool| tool.as_str()).collect(),
+            clear_cache,
+        }
+    }
+
+    /// The bytes of its texts.
+    fn bytes(&self) -> usize {
+        let arguments = |call: &RequestedCall| call.arguments.len();
+        let of_message =
+            |message: &MessageReport| message.content.len() + message.tool_calls.iter().map(arguments).sum::<usize>();
+        self.messages.iter().map(of_message).sum()
+    }
+}
+
+impl MessageReport {
+    fn new(number: usize, message: Message, source: Option<MessageSource>) -> Self {
+        let Message { role, content, tool_calls, tool_call_id, tool_name, is_error, provider_data } = message;
+        let form = source.map(|source| source.form);
+        Self {
+            number,
+            role,
+            content,
+            tool_calls: tool_calls.into_iter().map(RequestedCall::from).collect(),
+            tool_call_id,
+            tool: tool_name,
+            is_error,
+            own_form: provider_data.as_deref().map(OwnForm::of),
+            entry: source.map(|source| source.entry),
+            event: source.and_then(|source| source.event),
+            is_blanked: form == Some(MessageForm::Blanked),
+            is_summary: form == Some(MessageForm::Summarised),
+        }
+    }
+}
+
+impl From<ToolCall> for RequestedCall {
+    fn from(call: ToolCall) -> Self {
+        Self { id: call.id, tool: call.tool, arguments: call.arguments }
+    }
+}
+
+impl OwnForm {
+    fn of(data: &ProviderData) -> Self {
+        Self {
+            provider: data.provider.clone(),
+            model: data.model.clone(),
+            format: data.format.clone(),
+            bytes: data.payload.len(),
+        }
+    }
+}
+
+impl From<ToolSpec> for ToolReport {
+    fn from(tool: ToolSpec) -> Self {
+        let schema = serde_json::from_str(&tool.parameters_schema).unwrap_or(Value::String(tool.parameters_schema));
+        Self { name: tool.name, description: tool.description, parameters_schema: schema }
+    }
+}
+
+impl From<&Answer> for AnswerReport {
+    fn from(answer: &Answer) -> Self {
+        Self {
+            text: answer.text.clone(),
+            thinking: answer.thinking.clone(),
+            tool_calls: answer.calls.iter().cloned().map(RequestedCall::from).collect(),
+            finish: answer.finish,
+            usage: answer.usage,
+            own_form: answer.provider_data.as_deref().map(OwnForm::of),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Words about model calls that the commands and the pages share.
+
+use super::{MessageReport, NumberedCall, OwnForm};
+use crate::investigation::execution::decide::Purpose;
+
+/// The purpose of a call: `turn 3`, `conclusion after turn 8`, `summary in turn 3`.
+pub fn purpose(call: &NumberedCall) -> String {
+    let turn = call.call.iteration;
+    match Purpose::of(&call.call.purpose) {
+        Some(Purpose::Iteration) => format!("turn {turn}"),
+        Some(Purpose::Conclusion) => format!("conclusion, turn {turn}"),
+        Some(Purpose::Synthesis) => format!("synthesis, turn {turn}"),
+        Some(Purpose::Summary) => format!("summary, turn {turn}"),
+        None => format!("{}, turn {turn}", call.call.purpose),
+    }
+}
+
+/// `call 7 of sre, turn 3`
+pub fn call_title(call: &NumberedCall) -> String {
+    format!("call {} of {}, {}", call.number, call.call.agent, purpose(call))
+}
+
+/// What a message is: `tool k8s.get, event 7, blanked`.
+pub fn message_title(message: &MessageReport) -> String {
+    let mut parts = vec![match &message.tool {
+        Some(tool) => format!("{} {tool}", message.role.as_str()),
+        None => message.role.as_str().to_owned(),
+    }];
+    parts.extend(message.event.map(|event| format!("event {event}")));
+    parts.extend(message.is_error.then(|| "failed".to_owned()));
+    parts.extend(message.is_blanked.then(|| "blanked".to_owned()));
+    parts.extend(message.is_summary.then(|| "summarised".to_owned()));
+    parts.join(", ")
+}
+
+/// `[own form of google, 3,412 bytes]`
+pub fn own_form(own: &OwnForm) -> String {
+    format!("[own form of {}, {} bytes]", own.provider, with_commas(own.bytes))
+}
+
+fn with_commas(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
