@@ -1,12 +1,15 @@
 //! The normalised alert: type, severity, status, fingerprint and text.
 
 pub mod policy;
+pub mod refs;
 
 use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use self::refs::Refs;
 
 pub mod aggregate;
 
@@ -39,6 +42,9 @@ pub struct Alert {
     pub reports: Vec<MemberReport>,
     /// A page with instructions for this alert.
     pub runbook_url: Option<String>,
+    /// The sender's own ids of what it is about.
+    #[serde(default, skip_serializing_if = "Refs::is_empty")]
+    pub refs: Refs,
     /// The text that the investigation sees, cleaned and masked.
     pub text: String,
 }

@@ -5,6 +5,7 @@ mod thread;
 use std::sync::Arc;
 
 pub(crate) use self::thread::thread;
+use super::alert::refs::Refs;
 use super::alert::{Alert, AlertStatus, Severity};
 use super::clock::ClockPlan;
 use super::execution::absorb::{absorb, failed};
@@ -164,6 +165,7 @@ pub(crate) fn alert(alert_type: &str) -> Alert {
         members: Vec::new(),
         reports: Vec::new(),
         runbook_url: None,
+        refs: Refs::default(),
         text: "5xx".to_owned(),
     }
 }

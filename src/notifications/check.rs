@@ -26,9 +26,9 @@ impl Routes {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let route = self.routes.get(route).ok_or("the configuration has no such route")?;
         let url = match &route.kind {
-            RouteKind::SlackBot { token, channel, api_url } => {
+            RouteKind::SlackBot { token, channel, thread_channels, api_url } => {
                 let token = self.secrets.bearer(token).await?;
-                return slack::Api { client, url: api_url, token, channel }.check().await;
+                return slack::Api { client, url: api_url, token, channel, thread_channels }.check().await;
             }
             RouteKind::SlackWebhook { url } | RouteKind::Teams { url } => self.secrets.url(url).await?,
             RouteKind::Webhook { url, secret } => {

@@ -63,9 +63,9 @@ impl Routes {
                 };
                 Ok(post::signed(client, url, message.key.id(), &webhook::message(message), key.as_ref()).await)
             }
-            RouteKind::SlackBot { token, channel, api_url } => {
+            RouteKind::SlackBot { token, channel, thread_channels, api_url } => {
                 let token = self.secrets.bearer(token).await?;
-                let api = slack::Api { client, url: api_url, token, channel };
+                let api = slack::Api { client, url: api_url, token, channel, thread_channels };
                 api.deliver(message, thread).await
             }
         }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::answer::{self, retry_after, unavailable};
 use super::secret;
 use crate::engine::ports::{Arrival, ProviderAnswer};
+use crate::investigation::alert::refs::{self, SlackThread};
 use crate::investigation::notification::{Notification, slack};
 
 /// Pages of the channel in which a message is searched.
@@ -38,12 +39,36 @@ const REJECTED: [&str; 8] = [
 /// Errors after which Slack may have the message.
 const UNKNOWN: [&str; 4] = ["fatal_error", "internal_error", "request_timeout", "service_unavailable"];
 
+/// Errors about the channel or the message that is replied to.
+const NOT_THERE: [&str; 9] = [
+    "channel_not_found",
+    "not_in_channel",
+    "is_archived",
+    "thread_not_found",
+    "message_not_found",
+    "invalid_thread_ts",
+    "cannot_reply_to_message",
+    "restricted_action",
+    "restricted_action_thread_locked",
+];
+
 /// The API with a bot's token and a channel.
 pub(super) struct Api<'a> {
     pub(super) client: &'a Client,
     pub(super) url: &'a str,
     pub(super) token: HeaderValue,
     pub(super) channel: &'a str,
+    /// Other channels, in whose threads it may reply.
+    pub(super) thread_channels: &'a [String],
+}
+
+/// Where a message goes: a channel, and the message there that it replies to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// The thread of the alert's own message.
+    OfAlert(SlackThread),
+    /// The route's channel, and there the first message of the session.
+    OfRoute { thread: Option<String> },
 }
 
 /// What every method answers.
@@ -74,27 +99,62 @@ struct Cursor {
 }
 
 impl Api<'_> {
-    /// Posts a message, or finds that an earlier attempt has posted it. `thread` is the first message of the session.
+    /// Posts a message, or finds that an earlier attempt has posted it. `first` is the receipt of the session's first
+    /// message. Where the alert's own message cannot be replied to, the message goes to the channel of the route.
     ///
     /// # Errors
     /// A text with the reason, when the address of the API is no URL.
-    pub(super) async fn deliver(&self, message: &Notification, thread: Option<&str>) -> Result<ProviderAnswer, String> {
+    pub(super) async fn deliver(&self, message: &Notification, first: Option<&str>) -> Result<ProviderAnswer, String> {
         let mut message = message.clone();
+        let places = self.places(&message, first);
         if message.may_repeat {
-            match self.find(&message, thread).await? {
-                Search::Found(ts) => return Ok(ProviderAnswer::Found { receipt: Some(ts) }),
-                // Every message since then was read.
-                Search::Absent => message.may_repeat = false,
-                Search::Failed => {}
+            let mut is_absent = true;
+            for place in &places {
+                match self.find(&message, place).await? {
+                    Search::Found(ts) => return Ok(ProviderAnswer::Found { receipt: Some(place.receipt(ts)) }),
+                    Search::Absent => {}
+                    Search::Failed => is_absent = false,
+                }
+            }
+            // Every message since then was read.
+            message.may_repeat = !is_absent;
+        }
+        let mut answer = unavailable("the route has no channel", Arrival::Refused);
+        for place in &places {
+            match self.post(&message, place).await? {
+                Posted::Answered(answer) => return Ok(answer),
+                Posted::NotThere(refusal) => answer = refusal,
             }
         }
-        let body = slack::post(&message, self.channel, thread).to_string();
+        Ok(answer)
+    }
+
+    /// The alert's own message, if it names one where the route may reply, or the one of the first message; then the
+    /// route's channel.
+    fn places(&self, message: &Notification, first: Option<&str>) -> Vec<Place> {
+        let is_allowed =
+            |thread: &SlackThread| thread.channel == self.channel || self.thread_channels.contains(&thread.channel);
+        let of_alert = message.summary.refs.get(refs::SLACK).and_then(SlackThread::parse);
+        let of_first = || SlackThread::parse(first?);
+        let of_alert = of_alert.filter(is_allowed).or_else(of_first);
+        let thread = first.filter(|first| !first.contains('/')).map(str::to_owned);
+        of_alert.map(Place::OfAlert).into_iter().chain([Place::OfRoute { thread }]).collect()
+    }
+
+    async fn post(&self, message: &Notification, place: &Place) -> Result<Posted, String> {
+        let body = slack::post(message, place.channel(self.channel), place.thread()).to_string();
         let request = self.client.post(self.method("chat.postMessage")?);
         let request = request.header(AUTHORIZATION, self.token.clone());
         let response = request.header(CONTENT_TYPE, "application/json; charset=utf-8").body(body).send().await;
         Ok(match response {
-            Ok(response) => posted(response).await,
-            Err(error) => answer::failed(error),
+            Ok(response) => match posted(response).await {
+                Posted::Answered(ProviderAnswer::Accepted { receipt }) => {
+                    Posted::Answered(ProviderAnswer::Accepted { receipt: receipt.map(|ts| place.receipt(ts)) })
+                }
+                Posted::Answered(answer) => Posted::Answered(answer),
+                Posted::NotThere(refusal) => Posted::NotThere(refusal),
+            },
+            Err(error) => Posted::Answered(answer::failed(error)),
         })
     }
 
@@ -107,7 +167,8 @@ impl Api<'_> {
         if reply.ok { Ok(()) } else { Err(format!("the API refuses the token: {}", reply.error)) }
     }
 
-    async fn find(&self, message: &Notification, thread: Option<&str>) -> Result<Search, String> {
+    async fn find(&self, message: &Notification, place: &Place) -> Result<Search, String> {
+        let thread = place.thread();
         let id = message.key.id().to_string();
         let since = message.summary.ended_at.or(message.summary.began_at).map(|at| at - CLOCK_MARGIN);
         let oldest = since.map_or_else(|| "0".to_owned(), |at| at.timestamp().to_string());
@@ -116,16 +177,19 @@ impl Api<'_> {
         let mut cursor = String::new();
         for _ in 0..MAX_PAGES {
             let mut query = vec![
-                ("channel", self.channel),
+                ("channel", place.channel(self.channel)),
                 ("include_all_metadata", "true"),
                 ("oldest", &oldest),
                 ("limit", &limit),
                 ("cursor", &cursor),
             ];
             query.extend(thread.map(|ts| ("ts", ts)));
-            let Some(reply) = self.read(method, &query).await?.filter(|reply| reply.ok) else {
-                return Ok(Search::Failed);
-            };
+            let Some(reply) = self.read(method, &query).await? else { return Ok(Search::Failed) };
+            if !reply.ok {
+                // Where nothing can be posted, nothing was.
+                let is_absent = matches!(place, Place::OfAlert(_)) && NOT_THERE.contains(&reply.error.as_str());
+                return Ok(if is_absent { Search::Absent } else { Search::Failed });
+            }
             let ours = |message: &&Message| message.metadata.as_ref().is_some_and(|metadata| is_ours(metadata, &id));
             if let Some(message) = reply.messages.iter().find(ours) {
                 return Ok(Search::Found(message.ts.clone()));
@@ -152,6 +216,37 @@ impl Api<'_> {
     }
 }
 
+impl Place {
+    fn channel<'p>(&'p self, of_route: &'p str) -> &'p str {
+        match self {
+            Self::OfAlert(thread) => &thread.channel,
+            Self::OfRoute { .. } => of_route,
+        }
+    }
+
+    fn thread(&self) -> Option<&str> {
+        match self {
+            Self::OfAlert(thread) => Some(&thread.ts),
+            Self::OfRoute { thread } => thread.as_deref(),
+        }
+    }
+
+    /// What the next message of the session replies to: a reply has no thread of its own.
+    fn receipt(&self, ts: String) -> String {
+        match self {
+            Self::OfAlert(SlackThread { channel, ts }) => format!("{channel}/{ts}"),
+            Self::OfRoute { .. } => ts,
+        }
+    }
+}
+
+/// The answer to a message.
+enum Posted {
+    Answered(ProviderAnswer),
+    /// There is no such channel or message, or none to which this bot may write.
+    NotThere(ProviderAnswer),
+}
+
 fn is_ours(metadata: &Value, id: &str) -> bool {
     let text = |pointer: &str| metadata.pointer(pointer).and_then(Value::as_str);
     text("/event_type") == Some(slack::METADATA_TYPE) && text("/event_payload/id") == Some(id)
@@ -167,18 +262,19 @@ enum Search {
 }
 
 /// Most errors have the status 200 and a word.
-async fn posted(response: Response) -> ProviderAnswer {
+async fn posted(response: Response) -> Posted {
     let pause = retry_after(response.headers());
     if !response.status().is_success() {
-        return answer::of_status(response).await;
+        return Posted::Answered(answer::of_status(response).await);
     }
     let Some(body) = answer::body(response).await else {
-        return unavailable("the answer broke off", Arrival::Unknown);
+        return Posted::Answered(unavailable("the answer broke off", Arrival::Unknown));
     };
     match serde_json::from_str::<Reply>(&body) {
-        Ok(Reply { ok: true, ts, .. }) => ProviderAnswer::Accepted { receipt: ts },
-        Ok(Reply { error, .. }) => refused(&error, pause),
-        Err(_) => unavailable("the answer is not one of Slack's API", Arrival::Unknown),
+        Ok(Reply { ok: true, ts, .. }) => Posted::Answered(ProviderAnswer::Accepted { receipt: ts }),
+        Ok(Reply { error, .. }) if NOT_THERE.contains(&error.as_str()) => Posted::NotThere(refused(&error, pause)),
+        Ok(Reply { error, .. }) => Posted::Answered(refused(&error, pause)),
+        Err(_) => Posted::Answered(unavailable("the answer is not one of Slack's API", Arrival::Unknown)),
     }
 }
 

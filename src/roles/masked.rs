@@ -39,8 +39,9 @@ pub fn alert(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result
     let shown = intake.normalise(&self::body(mask, body), &hints);
     let shown = shown.unwrap_or_else(|_| Alert { text: HIDDEN.to_owned(), ..written.clone() });
     let reports = masked_reports(written.reports, &shown.reports);
+    let refs = shown.refs.clone().with_group_of(&written.refs);
     let Alert { fingerprint, members, status, at, .. } = written;
-    let alert = texts(mask, Alert { fingerprint, members, status, at, reports, ..shown });
+    let alert = texts(mask, Alert { fingerprint, members, status, at, reports, refs, ..shown });
     Ok(MaskedAlert { alert, other_parts })
 }
 
@@ -67,6 +68,7 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
         text: text(alert.text),
         alert_type: text(alert.alert_type),
         runbook_url: alert.runbook_url.map(text),
+        refs: alert.refs.map(text),
         ignored_because: alert.ignored_because.map(text),
         reports,
         fingerprint,
@@ -100,6 +102,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::investigation::alert::refs::{Refs, am_group};
 
     fn masked(body: &Value) -> Alert {
         let (mask, body) = (Mask::new(["known-val5e".to_owned()]), body.to_string());
@@ -119,6 +122,22 @@ mod tests {
         {
             assert_eq!(text.contains(shown), is_there, "{shown} {text}");
         }
+    }
+
+    #[test]
+    fn references_are_masked_and_the_hash_of_a_group_is_that_of_the_written_key() {
+        let key = "{}:{url=\"postgres://a:w0rd-one@h/d\"}";
+        let refs = |thread: &str| {
+            let alert = json!({"labels": {"alertname": "A"}, "annotations": {"slack_thread": thread}});
+            masked(&json!({"groupKey": key, "alerts": [alert]})).refs
+        };
+        let found = refs("C0123456789/1700000000.000100");
+        assert_eq!(found.get("slack"), Some("C0123456789/1700000000.000100"));
+        assert_eq!(found.get("am_group"), Some(am_group(key).as_str()));
+        let secret = Refs::new([("ticket".to_owned(), "known-val5e".to_owned())]);
+        let mask = Mask::new(["known-val5e".to_owned()]);
+        let alert = texts(&mask, Alert { refs: secret, ..masked(&json!({"alertname": "A"})) });
+        assert!(!alert.refs.get("ticket").is_some_and(|ticket| ticket.contains("known-val5e")));
     }
 
     #[test]

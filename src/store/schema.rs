@@ -101,6 +101,7 @@ diesel::table! {
         swept_at -> Nullable<Timestamptz>,
         attempts -> Int4,
         members -> Nullable<Array<Nullable<Uuid>>>,
+        refs -> Nullable<Jsonb>,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::investigation::intake::Part;
 /// Keys that each alert has, unless it is ignored.
 const REQUIRED: [&str; 4] = ["title", "type", "severity", "status"];
 /// Keys that are compared if they are given.
-const OPTIONAL: [&str; 5] = ["reason", "runbook", "at", "links", "labels"];
+const OPTIONAL: [&str; 6] = ["reason", "runbook", "at", "links", "labels", "refs"];
 
 /// The expected alerts in their order.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,5 +93,6 @@ fn fields(part: &Part) -> BTreeMap<&'static str, Value> {
         ("at", at.map_or(Value::Null, Value::from)),
         ("links", pairs(links)),
         ("labels", pairs(labels)),
+        ("refs", serde_json::to_value(&alert.refs).unwrap_or_default()),
     ])
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::*;
+use crate::investigation::alert::refs::Refs;
 use crate::investigation::alert::{Alert, AlertStatus, Severity};
 use crate::investigation::ids::SessionId;
 use crate::investigation::plan::Plan;
@@ -46,6 +47,7 @@ impl Intake for FakeIntake {
             members: Vec::new(),
             reports: Vec::new(),
             runbook_url: None,
+            refs: Refs::default(),
             text,
         };
         let other_parts = if alert.text == "several" { vec![1, 2] } else { Vec::new() };

@@ -1,5 +1,7 @@
 //! The reading of a body of a declared source.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::outline::Outline;
@@ -46,12 +48,14 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> Reading
         members: vec![member],
         reports,
         runbook_url: mapped.runbook,
+        refs: mapped.refs,
         text: outline.into_text(),
         labels,
         links: mapped.links,
         trace: mapped.trace,
         notes: mapped.notes,
         title,
+        annotations: BTreeMap::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::reading::MAX_TITLE_CHARS;
 use super::{IntakeError, clean};
+use crate::investigation::alert::refs::Refs;
 use crate::investigation::alert::{Alert, AlertStatus, Severity};
 
 /// Normalises a question. `alert_type` is that of the alert it is about. A question has no fingerprint.
@@ -25,6 +26,7 @@ pub fn question(body: &[u8], alert_type: &str, severity: Option<Severity>) -> Re
         members: Vec::new(),
         reports: Vec::new(),
         runbook_url: None,
+        refs: Refs::default(),
         text: text.to_owned(),
     })
 }
@@ -48,6 +50,7 @@ mod tests {
             members: Vec::new(),
             reports: Vec::new(),
             runbook_url: None,
+            refs: Refs::default(),
             text: "why now?\n{\"status\": \"resolved\"}".to_owned(),
         };
         assert_eq!(asked, Ok(expected));

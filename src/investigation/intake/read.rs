@@ -141,7 +141,7 @@ impl Intake {
             return Ok(match reader {
                 Reader::Declared(source) if !is_empty(value) => Form::Declared { name, source },
                 Reader::Declared(_) => return Err(IntakeError::Empty),
-                Reader::Alertmanager | Reader::Grafana => self.form_of_code(name, value)?,
+                Reader::Alertmanager(_) | Reader::Grafana(_) => self.form_of_code(name, value)?,
             });
         }
         let declared = |source: &'s NamedSource| {

@@ -7,8 +7,9 @@ use uuid::Uuid;
 
 use super::{GENERIC, Hints, IntakeError, Part, clean, fingerprint};
 use crate::investigation::alert::aggregate::{Aggregate, AggregateKind};
+use crate::investigation::alert::refs::{self, Refs};
 use crate::investigation::alert::{Alert, AlertStatus, MemberReport, Severity};
-use crate::investigation::sources::{Note, Sources, Traced};
+use crate::investigation::sources::{NamedSource, Note, Sources, Tag, Traced};
 
 const MAX_NAME_CHARS: usize = 200;
 pub(super) const MAX_TITLE_CHARS: usize = 160;
@@ -33,8 +34,12 @@ pub(super) struct Reading {
     /// Of each alert of a group; empty for a single alert.
     pub(super) reports: Vec<MemberReport>,
     pub(super) runbook_url: Option<String>,
+    /// The sender's own ids, before they are bounded.
+    pub(super) refs: BTreeMap<String, String>,
     pub(super) text: String,
     pub(super) labels: BTreeMap<String, String>,
+    /// Of several alerts the first one's.
+    pub(super) annotations: BTreeMap<String, String>,
     pub(super) links: BTreeMap<String, String>,
     pub(super) trace: Vec<Traced>,
     pub(super) notes: Vec<Note>,
@@ -65,6 +70,7 @@ impl Reading {
             .or_else(|| clean_line(self.name.as_deref(), MAX_NAME_CHARS))
             .unwrap_or_else(|| GENERIC.to_owned());
         let fingerprint = self.fingerprint(message);
+        let refs = self.refs(message.sources);
         let members = match self.status {
             AlertStatus::Resolved | AlertStatus::Test | AlertStatus::Ignored => Vec::new(),
             AlertStatus::Firing | AlertStatus::Acknowledged if self.members.is_empty() => {
@@ -88,10 +94,25 @@ impl Reading {
             members,
             reports,
             runbook_url: url(hints.runbook_url.as_deref()).or_else(|| url(self.runbook_url.as_deref())),
+            refs,
             text: content,
         };
         let links = self.links.into_iter().filter_map(|(name, link)| Some((name, url(Some(&link))?))).collect();
         Ok(Part { index, alert, labels: self.labels, links, trace: self.trace, notes: self.notes })
+    }
+
+    /// Those that its source declares, the labels and annotations that its source names, and the thread of a chat.
+    fn refs(&self, sources: &Sources) -> Refs {
+        let pair = |name: &str| self.annotations.get(name).or_else(|| self.labels.get(name));
+        let tag = |tag: &Tag| match tag {
+            Tag::Label(name) => self.labels.get(name),
+            Tag::Annotation(name) => self.annotations.get(name),
+        };
+        let named = sources.get(&self.source).map(NamedSource::tag_refs).unwrap_or_default();
+        let named = named.iter().filter_map(|each| Some((each.name.clone(), tag(&each.tag)?.clone())));
+        let slack = refs::slack_thread(|name| pair(name).map(String::as_str));
+        let slack = slack.map(|thread| (refs::SLACK.to_owned(), thread));
+        Refs::new(slack.into_iter().chain(self.refs.clone()).chain(named))
     }
 
     fn fingerprint(&self, message: Message<'_>) -> String {

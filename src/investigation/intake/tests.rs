@@ -3,6 +3,7 @@
 mod generic;
 mod parts;
 
+use crate::investigation::alert::refs::Refs;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ fn of_body(form: &str, body: &str) -> String {
 }
 
 fn without_text(alert: Alert) -> Alert {
-    Alert { text: String::new(), members: Vec::new(), reports: Vec::new(), at: None, ..alert }
+    Alert { refs: Refs::default(), text: String::new(), members: Vec::new(), reports: Vec::new(), at: None, ..alert }
 }
 
 const RUNBOOK: &str = "https://runbooks.prometheus-operator.dev/runbooks/general/targetdown";
@@ -45,6 +46,7 @@ fn target_down(status: AlertStatus) -> Alert {
         members: Vec::new(),
         reports: Vec::new(),
         runbook_url: Some(RUNBOOK.to_owned()),
+        refs: Refs::default(),
         text: String::new(),
     }
 }
@@ -82,6 +84,7 @@ fn a_grafana_body_is_understood() {
         reports: Vec::new(),
         fingerprint: "grafana@:{}/{team=\"storage\"}:{alertname=\"DiskAlmostFull\"}".to_owned(),
         runbook_url: Some("https://wiki.example.com/runbooks/disk".to_owned()),
+        refs: Refs::default(),
         text: String::new(),
     };
     assert_eq!(without_text(alert), expected);
@@ -153,6 +156,7 @@ fn any_other_text_is_an_alert() {
             text: "disk full on db-1 {not json".to_owned(),
         }],
         runbook_url: None,
+        refs: Refs::default(),
         text: "\n disk full on db-1\n{not json".to_owned(),
     };
     assert_eq!(alert, expected);

@@ -11,6 +11,7 @@ use super::plain::{pairs, runbook, text};
 use super::reading::{MAX_REPORT_CHARS, Reading};
 use super::{clean, fingerprint, subject};
 use crate::investigation::alert::aggregate::Aggregate;
+use crate::investigation::alert::refs;
 use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
 use crate::investigation::sources::{parse_time, severity_of};
 
@@ -129,8 +130,25 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
         title,
         name,
         labels: shared,
+        annotations: first_of(relevant.iter().map(|item| &item.annotations)),
+        refs: group_ref(body),
         ..Reading::default()
     }
+}
+
+/// The hash of the group, by which Alertmanager calls it elsewhere.
+fn group_ref(body: &Map<String, Value>) -> BTreeMap<String, String> {
+    let group = text(body, "groupKey").map(|key| (refs::AM_GROUP.to_owned(), refs::am_group(&key)));
+    group.into_iter().collect()
+}
+
+/// The pairs of all maps; of those with one key that of the first map.
+fn first_of<'a>(maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (key, value) in maps.flatten() {
+        all.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    all
 }
 
 /// When the status changed: when the newest alert began, or when the last one ended.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::investigation::alert::Severity;
+use crate::investigation::alert::refs::Refs;
 use crate::investigation::chain::RunStatus;
 use crate::investigation::execution::cited_events::cited;
 use crate::investigation::execution::entry::Mark;
@@ -63,6 +64,8 @@ pub struct Summary {
     pub mark: Option<Mark>,
     /// Why there is no analysis.
     pub error: Option<String>,
+    /// The sender's ids of what the alerts are about.
+    pub refs: Refs,
     pub began_at: Option<DateTime<Utc>>,
     pub ended_at: Option<DateTime<Utc>>,
 }

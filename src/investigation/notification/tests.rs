@@ -5,6 +5,7 @@ use chrono::{TimeDelta, TimeZone as _, Utc};
 use super::summary::{Outcome, Summary};
 use super::{Moment, Notification, NotificationKey, slack, teams, webhook};
 use crate::investigation::alert::Severity;
+use crate::investigation::alert::refs::Refs;
 use crate::investigation::execution::entry::Mark;
 use crate::investigation::ids::SessionId;
 
@@ -21,6 +22,7 @@ pub(super) fn summary() -> Summary {
         analysis: Some(ANALYSIS.to_owned()),
         mark: None,
         error: None,
+        refs: Refs::default(),
         began_at: Some(began_at),
         ended_at: Some(began_at + TimeDelta::milliseconds(6_100)),
     }

@@ -27,7 +27,7 @@ pub use map::Mapped;
 pub use pointer::{Base, Pointer, PointerFault};
 pub use rule::{Condition, Rule, Sign, TestSign};
 pub use set::{NamedSource, Reader, Sources};
-pub use source::{LinkSource, Source, Words};
+pub use source::{LinkSource, RefSource, Source, Tag, TagRef, Words};
 pub use time::parse as parse_time;
 pub use trace::{Note, Traced};
 pub use view::View;

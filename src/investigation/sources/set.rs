@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::pointer::Pointer;
 use super::rule::Rule;
-use super::source::Source;
+use super::source::{Source, TagRef};
 use crate::investigation::alert::AlertStatus;
 
 /// A source by its name.
@@ -20,10 +20,10 @@ pub struct NamedSource {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reader {
     Declared(Box<Source>),
-    /// Alertmanager's webhook and its API. Code reads them.
-    Alertmanager,
-    /// Grafana's webhook since version 9. Code reads it.
-    Grafana,
+    /// Alertmanager's webhook and its API. Code reads them, and these references.
+    Alertmanager(Vec<TagRef>),
+    /// Grafana's webhook since version 9. Code reads it, and these references.
+    Grafana(Vec<TagRef>),
 }
 
 /// All sources. Those of the user come first, in the order of the file.
@@ -84,7 +84,15 @@ impl NamedSource {
     pub fn declared(&self) -> Option<&Source> {
         match &self.reader {
             Reader::Declared(source) => Some(source),
-            Reader::Alertmanager | Reader::Grafana => None,
+            Reader::Alertmanager(_) | Reader::Grafana(_) => None,
+        }
+    }
+
+    /// The references in labels and annotations, of a source that code reads.
+    pub fn tag_refs(&self) -> &[TagRef] {
+        match &self.reader {
+            Reader::Declared(_) => &[],
+            Reader::Alertmanager(refs) | Reader::Grafana(refs) => refs,
         }
     }
 
@@ -92,8 +100,8 @@ impl NamedSource {
     pub fn statuses(&self) -> Vec<AlertStatus> {
         match &self.reader {
             Reader::Declared(source) => source.statuses(),
-            Reader::Alertmanager => vec![AlertStatus::Firing, AlertStatus::Resolved, AlertStatus::Ignored],
-            Reader::Grafana => vec![AlertStatus::Firing, AlertStatus::Resolved, AlertStatus::Test],
+            Reader::Alertmanager(_) => vec![AlertStatus::Firing, AlertStatus::Resolved, AlertStatus::Ignored],
+            Reader::Grafana(_) => vec![AlertStatus::Firing, AlertStatus::Resolved, AlertStatus::Test],
         }
     }
 
@@ -101,8 +109,8 @@ impl NamedSource {
     pub fn is_only_named(&self) -> bool {
         match &self.reader {
             Reader::Declared(source) => source.recognise.is_empty(),
-            Reader::Alertmanager => self.name != "alertmanager",
-            Reader::Grafana => self.name != "grafana",
+            Reader::Alertmanager(_) => self.name != "alertmanager",
+            Reader::Grafana(_) => self.name != "grafana",
         }
     }
 

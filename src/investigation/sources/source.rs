@@ -30,6 +30,7 @@ pub struct Source {
     pub labels: Vec<LabelSource>,
     pub links: Vec<LinkSource>,
     pub runbook: Option<Expression>,
+    pub refs: Vec<RefSource>,
     pub at: Option<Expression>,
     /// The fields that the investigation reads; `None` for all.
     pub text: Option<Vec<Pointer>>,
@@ -40,6 +41,27 @@ pub struct Source {
 pub struct LinkSource {
     pub name: String,
     pub url: Expression,
+}
+
+/// The sender's own id of something, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefSource {
+    pub name: String,
+    pub id: Expression,
+}
+
+/// The same in an alert that code reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagRef {
+    pub name: String,
+    pub tag: Tag,
+}
+
+/// A label or an annotation, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tag {
+    Label(String),
+    Annotation(String),
 }
 
 /// A value that words of the body give.

@@ -7,6 +7,7 @@ use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamptz, Uuid
 use uuid::Uuid;
 
 use crate::engine::ports::{RunStatus, StoreError, Threads};
+use crate::investigation::alert::refs::Refs;
 use crate::investigation::alert::{Alert, AlertStatus, Severity};
 use crate::investigation::follow_up::{Exchange, PastCall, Thread};
 use crate::investigation::ids::SessionId;
@@ -140,6 +141,7 @@ fn read(connection: &mut PgConnection, session: Uuid) -> QueryResult<Option<Thre
             members: Vec::new(),
             reports: Vec::new(),
             runbook_url: None,
+            refs: Refs::default(),
             text: row.text,
         },
         analysis: row.analysis,

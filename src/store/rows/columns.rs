@@ -4,12 +4,19 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::engine::ports::{CallFailure, ModelCallRecord, StageChange, StoreError, ToolCallRecord};
+use crate::investigation::alert::refs::Refs;
 use crate::investigation::execution::entry::{Answer, Entry, Usage};
 use crate::investigation::plan::ProviderPlan;
 use crate::investigation::timeline::{EventDraft, TimelineEvent};
 
 use super::entry::encode;
 use super::{nul, number, stored};
+
+/// The references of an alert; null without any.
+pub(crate) fn refs(refs: &Refs) -> Option<Value> {
+    let fields = refs.iter().map(|(name, id)| (name.to_owned(), Value::from(nul::replace(id.to_owned()))));
+    (!refs.is_empty()).then(|| Value::Object(fields.collect()))
+}
 
 #[derive(Clone, Default)]
 pub(crate) struct Events {

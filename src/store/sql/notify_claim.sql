@@ -29,5 +29,12 @@ SELECT t.session_id, t.moment, t.attempts, t.in_doubt,
                 a.severity, split_part(a.subject, '.', 3)) AS severity,
        s.chain, s.status, coalesce(s.dead_letter, a.dead_reason) IS NOT NULL AS dead_letter, s.final_analysis, s.mark,
        coalesce(s.error, a.dead_detail) AS error, coalesce(s.created_at, a.received_at) AS began_at,
-       coalesce(s.finished_at, CASE WHEN s.session_id IS NULL THEN t.created_at END) AS ended_at
+       coalesce(s.finished_at, CASE WHEN s.session_id IS NULL THEN t.created_at END) AS ended_at,
+       -- The newest reference of each name: that of the alerts that joined last, or of the session's own alert.
+       (SELECT jsonb_object_agg(e.key, e.value ORDER BY r.received_at)
+        FROM (SELECT a.received_at, a.refs WHERE a.refs IS NOT NULL
+              UNION ALL
+              (SELECT j.received_at, j.refs FROM alerts j
+               WHERE j.joined_session_id = t.session_id AND j.refs IS NOT NULL
+               ORDER BY j.received_at DESC LIMIT 20)) r, jsonb_each(r.refs) e) AS refs
 FROM taken t JOIN alerts a ON a.alert_id = t.session_id LEFT JOIN alert_sessions s ON s.session_id = t.session_id

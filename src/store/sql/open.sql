@@ -134,11 +134,11 @@ WITH alert AS (
   SET place = CASE d.outcome WHEN 'covered_by_cooldown' THEN 'joined' ELSE d.outcome END, 
       joined_session_id = nullif(d.target, $1),
       fingerprint = $2, members = $5, alert_type = $30, title = $31, severity = $8, source = $32, body = $33,
-      dead_detail = CASE d.outcome WHEN 'ended' THEN $34 END
+      dead_detail = CASE d.outcome WHEN 'ended' THEN $34 END, refs = $35
   FROM decided d WHERE a.alert_id = $1
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), 1, 1, $35, $36, $37, $38::jsonb FROM opened
+  SELECT session_id, clock_timestamp(), 1, 1, $36, $37, $38, $39::jsonb FROM opened
   UNION ALL
   SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $33,
          jsonb_strip_nulls(jsonb_build_object('parent_id', $24, 'asked_by', (
@@ -174,23 +174,23 @@ WITH alert AS (
 ), begun_stages AS (
   INSERT INTO stages (session_id, stage_no, started_at, name, success_policy)
   SELECT session_id, u.stage_no, clock_timestamp(), u.name, u.policy
-  FROM opened, unnest($26, $39::text[], $40::text[]) AS u(stage_no, name, policy)
+  FROM opened, unnest($26, $40::text[], $41::text[]) AS u(stage_no, name, policy)
 ), begun_executions AS (
   INSERT INTO agent_executions (session_id, execution_id, started_at, stage_no, agent_no, agent, strategy, backend, model)
   SELECT session_id, u.execution_id, clock_timestamp(), u.stage_no, u.agent_no, u.agent, u.strategy, u.backend, u.model
-  FROM opened, unnest($41::uuid[], $42::integer[], $43::integer[], $44::text[], $45::text[], $46::text[], $47::text[])
+  FROM opened, unnest($42::uuid[], $43::integer[], $44::integer[], $45::text[], $46::text[], $47::text[], $48::text[])
        AS u(execution_id, stage_no, agent_no, agent, strategy, backend, model)
 ), stage_events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, stage_no, event_type, status, content,
                                metadata)
   SELECT session_id, clock_timestamp(), 1 + ($24 IS NOT NULL)::integer + u.n, 1, ($26)[1], u.event_type, u.status,
          u.content, u.metadata
-  FROM opened, unnest($25, $48::text[], $49::text[], $50::jsonb[])
+  FROM opened, unnest($25, $49::text[], $50::text[], $51::jsonb[])
        WITH ORDINALITY AS u(event_type, status, content, metadata, n)
 ), announced AS (
   -- The outbox of notifications; without routes no row. The end of the session makes the second one due.
   INSERT INTO notifications (session_id, route, moment)
-  SELECT session_id, u.route, u.moment FROM opened, unnest($51::text[], $52::text[]) AS u(route, moment)
+  SELECT session_id, u.route, u.moment FROM opened, unnest($52::text[], $53::text[]) AS u(route, moment)
 )
 SELECT d.outcome, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8,
        (SELECT p.traceparent FROM alert_sessions p WHERE p.session_id = coalesce($24, $23)),

@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::Queryable;
-use diesel::sql_types::{Array, BigInt, Bool, Double, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::engine::ports::{Arrival, DueNotification, NotificationClaim, NotificationResult, RunStatus, StoreError};
@@ -56,6 +57,7 @@ statement!(
         Nullable<Text>,
         Nullable<Timestamptz>,
         Nullable<Timestamptz>,
+        Nullable<Jsonb>,
     ),
     [Text: route, BigInt: limit, SqlUuid: token, Double: lease]
 );
@@ -78,6 +80,7 @@ pub(crate) struct DueRow {
     error: Option<String>,
     began_at: Option<DateTime<Utc>>,
     ended_at: Option<DateTime<Utc>>,
+    refs: Option<Value>,
 }
 
 impl ClaimNotifications {
@@ -113,6 +116,8 @@ impl ClaimNotifications {
                 error: row.error.filter(|_| is_end),
                 began_at: row.began_at,
                 ended_at: row.ended_at.filter(|_| is_end),
+                // A value that is no text is none of ours.
+                refs: row.refs.and_then(|refs| serde_json::from_value(refs).ok()).unwrap_or_default(),
             },
         })
     }

@@ -21,7 +21,7 @@ use crate::investigation::notification::route::Planned;
 use crate::investigation::trace_context::TraceContext;
 
 use self::judgement::Judgement;
-use crate::store::rows::columns::{Changes, Events};
+use crate::store::rows::columns::{self, Changes, Events};
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
 use crate::store::statement::statement;
@@ -42,6 +42,7 @@ pub(crate) struct Open {
     opens: bool,
     /// Why it ends if none is open and it needs none.
     ended_because: String,
+    refs: Option<Value>,
     cooldown: f64,
     members: Vec<Uuid>,
     /// Members that it reports as resolved.
@@ -110,6 +111,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, N
     Text: source,
     Text: body,
     Text: ended_because,
+    Nullable<Jsonb>: refs,
     Text: event_type,
     Text: event_status,
     Text: event_content,
@@ -241,6 +243,7 @@ impl Open {
             at: alert.at,
             opens,
             ended_because: nul::replace(ended_because),
+            refs: columns::refs(&alert.refs),
             cooldown: if force { 0.0 } else { cooldown.as_secs_f64() },
             judgement: Judgement::before(&alert.members),
             members: alert.members,

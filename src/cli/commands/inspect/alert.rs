@@ -87,6 +87,9 @@ fn fields(alert: &Alert) -> Map<String, Value> {
         "text": alert.text,
     });
     let mut fields = shown.as_object().cloned().unwrap_or_default();
+    if !alert.refs.is_empty() {
+        fields.insert("refs".to_owned(), json!(alert.refs));
+    }
     if alert.status == AlertStatus::Ignored {
         fields.insert("reason".to_owned(), json!(alert.ignored_because));
     }

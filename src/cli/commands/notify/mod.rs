@@ -11,6 +11,7 @@ use crate::cli::exit::Exit;
 use crate::config::Config;
 use crate::engine::ports::{Notifier as _, ProviderAnswer};
 use crate::investigation::alert::Severity;
+use crate::investigation::alert::refs::Refs;
 use crate::investigation::ids::SessionId;
 use crate::investigation::notification::summary::{Outcome, Summary};
 use crate::investigation::notification::{Moment, Notification, NotificationKey};
@@ -58,6 +59,7 @@ fn sample(config: &Config) -> Summary {
         analysis: Some("Cause: tarsy notify test was run [1]\nEvidence: this message [1]".to_owned()),
         mark: None,
         error: None,
+        refs: Refs::default(),
         began_at: Some(ended_at - TimeDelta::seconds(7)),
         ended_at: Some(ended_at),
     }

@@ -11,7 +11,7 @@ use crate::config::read::yaml;
 use crate::config::{BUILTIN, Config};
 
 /// The keys of a source in the order in which a body is read.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 19] = [
     "like",
     "recognise",
     "ignore",
@@ -27,6 +27,7 @@ const ORDER: [&str; 18] = [
     "labels",
     "links",
     "runbook",
+    "refs",
     "at",
     "text",
     "auth",
@@ -55,7 +56,9 @@ pub(super) fn show(config: &Config, args: &SourcesShowArgs) -> anyhow::Result<Ex
 fn declaration(config: &Config, name: &str) -> anyhow::Result<String> {
     let fields = resolved(config, name)?;
     let by_code = match like(config, name).as_deref().unwrap_or(name) {
-        base @ ("alertmanager" | "grafana") => format!("# code reads the bodies of {base}; only auth can be set\n"),
+        base @ ("alertmanager" | "grafana") => {
+            format!("# code reads the bodies of {base}; only refs and auth can be set\n")
+        }
         _ => String::new(),
     };
     if fields.is_empty() {

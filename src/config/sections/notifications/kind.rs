@@ -34,6 +34,8 @@ pub enum RouteKind {
         token: NotificationSecret,
         /// The id of a channel.
         channel: String,
+        /// Other channels, in the threads of whose messages about alerts it may reply.
+        thread_channels: Vec<String>,
         /// The address of the API; another one only for other clouds of Slack.
         api_url: String,
     },
@@ -72,6 +74,14 @@ impl RouteKind {
         }
     }
 
+    /// Other channels in which it may reply.
+    pub(super) fn thread_channels(&self) -> &[String] {
+        match self {
+            Self::SlackBot { thread_channels, .. } => thread_channels,
+            Self::SlackWebhook { .. } | Self::Teams { .. } | Self::Webhook { .. } => &[],
+        }
+    }
+
     pub(super) fn read(map: &mut Map<'_>) -> Option<Self> {
         let kind = map.required("kind", &KINDS.join(", ")).and_then(|field| field.word(&KINDS));
         match kind.as_deref()? {
@@ -86,7 +96,7 @@ impl RouteKind {
         let mut keys = vec![("kind", self.as_str())];
         match self {
             Self::SlackWebhook { url } | Self::Teams { url } => keys.push(Keys::URL.of(url)),
-            Self::SlackBot { token, channel, api_url } => {
+            Self::SlackBot { token, channel, thread_channels: _, api_url } => {
                 keys.extend([Keys::TOKEN.of(token), ("channel", channel)]);
                 keys.extend((api_url != SLACK_API).then_some(("api_url", api_url.as_str())));
             }
@@ -105,7 +115,18 @@ impl RouteKind {
 fn slack(map: &mut Map<'_>) -> Option<RouteKind> {
     let (url, token) = (secret(map, Keys::URL), secret(map, Keys::TOKEN));
     let (channel, api_url) = (map.get("channel"), map.get("api_url").and_then(|field| field.url()));
+    let thread_channels = map.list("thread_channels", |field| {
+        let channel = field.text()?;
+        if !is_channel(&channel) {
+            field.expected(CHANNEL);
+        }
+        Some(channel)
+    });
     match (url, token) {
+        (Some(_), None) if thread_channels.is_some() => {
+            map.missing("token_file", "the token of a bot beside thread_channels: an incoming webhook cannot reply");
+            None
+        }
         (Some(url), None) => {
             if let Some(field) = channel {
                 field.fault(
@@ -126,7 +147,9 @@ fn slack(map: &mut Map<'_>) -> Option<RouteKind> {
                 return None;
             }
             let api_url = api_url.unwrap_or_else(|| SLACK_API.to_owned());
-            Some(RouteKind::SlackBot { token, channel, api_url: api_url.trim_end_matches('/').to_owned() })
+            let api_url = api_url.trim_end_matches('/').to_owned();
+            let thread_channels = thread_channels.unwrap_or_default();
+            Some(RouteKind::SlackBot { token, channel, thread_channels, api_url })
         }
         (Some(_), Some(_)) => {
             map.missing("url_file", "either the URL of an incoming webhook or a token with a channel, not both");

@@ -71,6 +71,7 @@ impl Serialize for NotificationRoute {
         }
         map.serialize_entry("when", &words(&filter.on, Moment::as_str))?;
         let lists = [
+            ("thread_channels", kind.thread_channels().iter().map(|channel| channel.form()).collect()),
             ("chains", filter.chains.iter().map(Written::form).collect()),
             ("severities", words(&filter.severities, Severity::as_str)),
             ("outcomes", words(&filter.outcomes, Outcome::as_str)),

@@ -9,6 +9,7 @@ notifications:
     kind: slack
     token_file: /run/secrets/slack
     channel: C0123456789
+    thread_channels: [C9876543210]
     when: [started, ended]
     severities: [critical, high]
     template: 'cause: {cause} $${{x}}'
@@ -27,7 +28,15 @@ fn routes_are_read_with_their_secrets_as_references_and_shown_again() {
     let on_call = &config.notifications["on-call"];
     let token = NotificationSecret::File("/run/secrets/slack".to_owned());
     let api_url = "https://slack.com/api".to_owned();
-    assert_eq!(on_call.kind, RouteKind::SlackBot { token, channel: "C0123456789".to_owned(), api_url });
+    assert_eq!(
+        on_call.kind,
+        RouteKind::SlackBot {
+            token,
+            channel: "C0123456789".to_owned(),
+            thread_channels: vec!["C9876543210".to_owned()],
+            api_url
+        }
+    );
     assert_eq!(on_call.filter.on, Moment::ALL);
     assert_eq!(config.notifications["team"].filter.on, [Moment::Ended], "the default");
     assert_eq!(config.notifications["tickets"].kind.as_str(), "webhook");

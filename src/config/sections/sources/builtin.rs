@@ -63,7 +63,7 @@ pub struct BuiltinSource {
 
 static COMPILED: LazyLock<Vec<NamedSource>> = LazyLock::new(|| {
     let named = |name: &str, reader| NamedSource { name: name.to_owned(), reader };
-    let by_code = [named(ALERTMANAGER, Reader::Alertmanager), named(GRAFANA, Reader::Grafana)];
+    let by_code = [named(ALERTMANAGER, Reader::Alertmanager(Vec::new())), named(GRAFANA, Reader::Grafana(Vec::new()))];
     // A test reads each of them without a fault.
     let declared = BUILTIN.iter().filter_map(|builtin| {
         let source = parse_source(builtin.name, builtin.text).ok()?;

@@ -3,12 +3,16 @@
 use super::fields::Scope;
 use crate::config::read::reader::{Field, Map};
 use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::sources::{Base, Capture, Expression, LabelSource, LinkSource, Pointer, Rule, Source};
+use crate::investigation::sources::{
+    Base, Capture, Expression, LabelSource, LinkSource, Pointer, RefSource, Rule, Source, Tag, TagRef,
+};
 
 const KEY: &str = "a list of parts, such as [/check/id, /host | /ip], or a list of such lists";
 const LABELS: &str = "{object: /labels}, {list: /tags, split: ':'} or {list: /dims, name: name, value: value}";
 /// Pointers that a rule needs, so that it does not fit by chance.
 const MIN_POINTERS: usize = 2;
+const MAX_REFS: usize = 8;
+const MAX_REF_NAME: usize = 40;
 
 /// Who has written a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,7 @@ pub(super) fn read(map: &mut Map<'_>, base: Source, origin: Origin) -> Source {
         labels: map.list("labels", |field| label(field, &scope)).unwrap_or(base.labels),
         links: map.get("links").map(|field| links(&field, &scope)).unwrap_or(base.links),
         runbook: expression(map, "runbook").or(base.runbook),
+        refs: map.get("refs").map(|field| refs(&field, &scope)).unwrap_or(base.refs),
         at: expression(map, "at").or(base.at),
         text: map.get("text").map_or(base.text, |field| text(&field, &scope)),
         parse,
@@ -162,6 +167,48 @@ fn field_pointer(map: &mut Map<'_>, key: &'static str) -> Option<Pointer> {
 fn links(field: &Field<'_>, scope: &Scope) -> Vec<LinkSource> {
     let link = |(name, field): (String, Field<'_>)| Some(LinkSource { name, url: scope.expression(&field)? });
     field.entries().into_iter().filter_map(link).collect()
+}
+
+fn refs(field: &Field<'_>, scope: &Scope) -> Vec<RefSource> {
+    let each = |(name, field): (String, Field<'_>)| {
+        Some(RefSource { id: scope.expression(&field)?, name: ref_name(name, &field)? })
+    };
+    named_refs(field).into_iter().filter_map(each).collect()
+}
+
+/// The references of a source that code reads: `{ticket: annotations.jira}`.
+pub(super) fn tag_refs(map: &mut Map<'_>) -> Vec<TagRef> {
+    let each = |(name, field): (String, Field<'_>)| {
+        let text = field.text()?;
+        let tag = match text.split_once('.').filter(|(_, tag)| !tag.is_empty()) {
+            Some(("labels", tag)) => Tag::Label(tag.to_owned()),
+            Some(("annotations", tag)) => Tag::Annotation(tag.to_owned()),
+            Some(_) | None => {
+                field.expected("a label or an annotation, such as labels.ticket or annotations.ticket");
+                return None;
+            }
+        };
+        Some(TagRef { name: ref_name(name, &field)?, tag })
+    };
+    map.get("refs").map(|field| named_refs(&field)).unwrap_or_default().into_iter().filter_map(each).collect()
+}
+
+fn named_refs<'f>(field: &Field<'f>) -> Vec<(String, Field<'f>)> {
+    let entries = field.entries();
+    if entries.len() > MAX_REFS {
+        field.fault(format!("{} references; accepted: at most {MAX_REFS}", entries.len()));
+    }
+    entries
+}
+
+/// A name of a reference, which destinations and templates use.
+fn ref_name(name: String, field: &Field<'_>) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if name.is_empty() || name.len() > MAX_REF_NAME || !name.chars().all(is_plain) {
+        field.fault(format!("{name:?} as a name; accepted: at most {MAX_REF_NAME} lower-case letters, digits and _"));
+        return None;
+    }
+    Some(name)
 }
 
 /// `all`, or the fields that the investigation reads.

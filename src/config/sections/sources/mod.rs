@@ -91,7 +91,8 @@ fn read(name: &str, field: &Field<'_>) -> Option<ConfiguredSource> {
             None => None,
         };
         let reader = match base {
-            Some(reader @ (Reader::Alertmanager | Reader::Grafana)) => reader,
+            Some(Reader::Alertmanager(_)) => Reader::Alertmanager(declaration::tag_refs(map)),
+            Some(Reader::Grafana(_)) => Reader::Grafana(declaration::tag_refs(map)),
             Some(Reader::Declared(base)) => declared(map, if is_same { *base } else { unnamed(*base) }),
             None => declared(map, Source::default()),
         };

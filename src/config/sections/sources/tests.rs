@@ -64,7 +64,7 @@ fn a_source_is_like_another_but_for_its_own_keys() {
     let sources = config.sources.all();
     let of = |name: &str| match &sources.get(name).unwrap().reader {
         Reader::Declared(source) => source.clone(),
-        Reader::Alertmanager | Reader::Grafana => panic!("{name} is declared"),
+        Reader::Alertmanager(_) | Reader::Grafana(_) => panic!("{name} is declared"),
     };
     let builtin = builtin_sources().iter().find(|source| source.name == "pagerduty").unwrap();
     let builtin = builtin.declared().unwrap();
@@ -72,7 +72,7 @@ fn a_source_is_like_another_but_for_its_own_keys() {
     assert_eq!((&of("stage").key, &of("pagerduty").key), (&builtin.key, &builtin.key));
     assert_eq!(sources.iter().filter(|source| source.name == "pagerduty").count(), 1);
     let config = read("  east: {like: alertmanager, auth: {path: {secret_file: /run/token}}}\n");
-    assert_eq!(config.sources.all().get("east").unwrap().reader, Reader::Alertmanager);
+    assert_eq!(config.sources.all().get("east").unwrap().reader, Reader::Alertmanager(Vec::new()));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn every_fault_of_a_source_has_its_line() {
     tarsy.yaml: 36 faults
       sources.Shop                               line 3    "Shop" as a name; accepted: a name of at most 40 lower-case letters, digits, - and _ that begins with a letter or digit
       sources.json                               line 4    "json" is reserved; accepted: another name than header, json, text, question, generic, alert
-      sources.one.recognize                      line 6    unknown key; accepted: like, each, capture, parse, severity, status, recognise, ignore, type, title, test, key, labels, links, runbook, at, text, auth (did you mean recognise?)
+      sources.one.recognize                      line 6    unknown key; accepted: like, each, capture, parse, severity, status, recognise, ignore, type, title, test, key, labels, links, runbook, refs, at, text, auth (did you mean recognise?)
       sources.one.like                           line 7    "pagerdut" is not defined; defined: alertmanager, grafana, azure, azure-classic, cloudevents, cloudwatch, cloudwatch-eventbridge, cloudwatch-lambda, datadog, dynatrace, elastic, google-cloud, grafana-legacy, graylog, labels, newrelic, newrelic-classic, opsgenie, pagerduty, pagerduty-v2, pingdom, robusta, sentry, sns, sns-control, splunk, uptime-kuma, zabbix (did you mean pagerduty?)
       sources.one.type                           line 8    "check/name"; a pointer begins with /, as in /alert/id
       sources.two.recognise                      line 10   1 of has and equals; accepted: at least 2 pointers, one of them the vendor's own
@@ -144,7 +144,7 @@ fn every_fault_of_a_source_has_its_line() {
       sources.three.text                         line 27   "some"; accepted: all
       sources.three.runbook                      line 28   "{/a} }"; "}" without its "{"; a plain brace is written {{ or }}
       sources.three.at                           line 29   "/t~2"; "~" in a pointer is written ~0, and "/" in a key is written ~1
-      sources.four.type                          line 32   unknown key; accepted: like, auth
+      sources.four.type                          line 32   unknown key; accepted: like, refs, auth
       sources.four.auth.hmac_sha256.header       line 33   missing; accepted: X-Signature
       sources.four.auth.hmac_sha256.secret_env   line 33   missing; accepted: secret_env with the name of a variable, or secret_file with a path
       sources.five.auth                          line 35   2 kinds of proof; accepted: one of bearer, basic, path, header, hmac_sha256, sns

@@ -88,6 +88,12 @@ impl<'v> Fields<'v> {
         labels.rev().find(|labels| !labels.is_empty()).unwrap_or_default()
     }
 
+    /// The annotations with the texts of the envelopes beside them.
+    pub(super) fn annotations(&self) -> BTreeMap<String, String> {
+        let texts = |fields: &'v Map<String, Value>| pairs(fields.get("annotations")).into_iter().chain(texts(fields));
+        self.own().flat_map(texts).collect()
+    }
+
     /// The name of the rule or check. Beside a host, a service is the check.
     pub(super) fn name(&self, labels: &BTreeMap<String, String>) -> Option<String> {
         let of =
@@ -160,6 +166,10 @@ impl<'v> Fields<'v> {
     pub(super) fn annotated_runbook(&self) -> Option<String> {
         self.own().find_map(|fields| runbook(&pairs(fields.get("annotations"))))
     }
+}
+
+fn texts(fields: &Map<String, Value>) -> impl Iterator<Item = (String, String)> + '_ {
+    fields.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
 }
 
 /// The status of `resolved_item` or `incident-closed`.

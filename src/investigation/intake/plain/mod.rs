@@ -62,6 +62,7 @@ pub(super) fn read_json(value: &Value) -> Reading {
         runbook_url: fields.first(&words::RUNBOOKS, &labels).or_else(|| fields.annotated_runbook()),
         name: name.clone().or_else(of_title),
         text: outline.into_text(),
+        annotations: fields.annotations(),
         labels,
         notes: vec![Note::Unrecognised],
         ..Reading::default()

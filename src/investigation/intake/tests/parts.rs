@@ -46,7 +46,8 @@ fn source() -> Source {
 
 fn intake() -> Intake {
     let named = |name: &str, reader| NamedSource { name: name.to_owned(), reader };
-    let users = vec![named("shop", Reader::Declared(Box::new(source()))), named("east", Reader::Alertmanager)];
+    let users =
+        vec![named("shop", Reader::Declared(Box::new(source()))), named("east", Reader::Alertmanager(Vec::new()))];
     Intake::new(Arc::new(Sources::new(users, Vec::new())))
 }
 
@@ -216,4 +217,39 @@ proptest! {
         });
         prop_assert_eq!(of(&body), of(&reversed(&body)));
     }
+}
+
+#[test]
+fn references_come_from_the_declaration_the_group_and_the_tags() {
+    let refs = |intake: &Intake, body: &Value| {
+        let alert = intake.normalise(body.to_string().as_bytes(), &Hints::default()).unwrap();
+        serde_json::to_value(alert.refs).unwrap()
+    };
+    let group = json!({"groupKey": "{}:{job=\"x\"}", "status": "firing", "alerts": [
+        {"labels": {"alertname": "A", "ticket": "OPS-7"}, "annotations": {"slack_channel": "C1"}},
+        {"labels": {"alertname": "A", "ticket": "OPS-7"}, "annotations": {"slack_channel": "C2", "slack_ts": "1700000000.000100"}},
+    ]});
+    let tag = |name: &str, tag: Tag| TagRef { name: name.to_owned(), tag };
+    let named = vec![tag("ticket", Tag::Label("ticket".to_owned())), tag("absent", Tag::Annotation("x".to_owned()))];
+    let sources = Sources::new(
+        vec![NamedSource { name: "alertmanager".to_owned(), reader: Reader::Alertmanager(named) }],
+        Vec::new(),
+    );
+    let found = refs(&Intake::new(Arc::new(sources)), &group);
+    assert_eq!(found["ticket"], "OPS-7");
+    assert_eq!(found["slack"], "C1/1700000000.000100", "of each tag the first alert's");
+    assert_eq!(found["am_group"].as_str().map(str::len), Some(64));
+    let json = json!({"title": "disk full", "slack_thread": "https://a.slack.com/archives/C1/p1700000000000100"});
+    assert_eq!(refs(&Intake::default(), &json), json!({"slack": "C1/1700000000.000100"}));
+    let source = Source {
+        refs: vec![RefSource { name: "incident".to_owned(), id: Expression::parse("/id").unwrap() }],
+        ..Source::default()
+    };
+    let sources = Sources::new(
+        vec![NamedSource { name: "shop".to_owned(), reader: Reader::Declared(Box::new(source)) }],
+        Vec::new(),
+    );
+    let hints = Hints { source: Some("shop".to_owned()), ..Hints::default() };
+    let alert = Intake::new(Arc::new(sources)).normalise(br#"{"id": "PGR0VU2", "name": "x"}"#, &hints).unwrap();
+    assert_eq!(alert.refs.get("incident"), Some("PGR0VU2"));
 }

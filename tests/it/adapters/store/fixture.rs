@@ -12,6 +12,7 @@ use tarsy::engine::ports::{
     ToolCallRecord, ToolCallState,
 };
 use tarsy::investigation::alert::policy::{OnAcknowledged, OnResolved};
+use tarsy::investigation::alert::refs::Refs;
 use tarsy::investigation::alert::{Alert, AlertStatus, Severity};
 use tarsy::investigation::execution::decide::Purpose;
 use tarsy::investigation::execution::entry::{Answer, Entry, Finish, ProviderData, Role, StopReason, ToolCall, Usage};
@@ -70,6 +71,7 @@ pub(crate) fn alert(fingerprint: &str) -> Alert {
         reports: Vec::new(),
         fingerprint: fingerprint.into(),
         runbook_url: None,
+        refs: Refs::default(),
         text: "the disk of db-1 is full".into(),
     }
 }

@@ -7,6 +7,7 @@ use tarsy::engine::ports::{
     Refusal, Sessions,
 };
 use tarsy::investigation::alert::Severity;
+use tarsy::investigation::alert::refs::Refs;
 use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::notification::Moment;
 use tarsy::investigation::notification::route::{Filter, Filters, NamedFilter};
@@ -93,6 +94,28 @@ async fn a_message_is_due_from_its_moment_until_its_result_after_each_death() {
         database.text("SELECT string_agg(moment || ' ' || outcome, ', ' ORDER BY moment DESC) FROM notifications"),
         "started sent, ended sent"
     );
+}
+
+#[tokio::test]
+async fn a_message_has_the_newest_references_of_the_alerts_of_its_session() {
+    let database = TestDatabase::create().await;
+    let store = announcing(&database).await;
+    let pairs =
+        |pairs: &[(&str, &str)]| Refs::new(pairs.iter().map(|(name, id)| ((*name).to_owned(), (*id).to_owned())));
+    let id = new_id();
+    let mut request = open_request(id, "fp");
+    request.alert.refs = pairs(&[("incident", "P1"), ("slack", "C1/1700000000.000100")]);
+    store.receive(received(id, b"x")).await.unwrap();
+    store.open(request).await.unwrap();
+    assert_eq!(claim(&store).await[0].summary.refs, pairs(&[("incident", "P1"), ("slack", "C1/1700000000.000100")]));
+    for (incident, subject) in [("P2", new_id()), ("P3", new_id())] {
+        let mut joining = open_request(subject, "fp");
+        joining.alert.refs = pairs(&[("incident", incident)]);
+        store.receive(received(subject, b"x")).await.unwrap();
+        store.open(joining).await.unwrap();
+    }
+    expire(&database);
+    assert_eq!(claim(&store).await[0].summary.refs, pairs(&[("incident", "P3"), ("slack", "C1/1700000000.000100")]));
 }
 
 #[tokio::test]

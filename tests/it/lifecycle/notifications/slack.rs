@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{closed, system};
+use tarsy::bus::Priority;
+
+use super::{closed, publish, system};
 use crate::support::http::endpoint::{Endpoint, Reply, Request};
 use crate::support::wait::eventually;
 
@@ -60,6 +62,45 @@ async fn a_session_is_a_thread_and_a_refused_token_is_read_again() {
     assert!(ended["text"].as_str().unwrap().contains("completed after"), "{ended}");
     assert!(bodies[..bodies.len() - 1].iter().all(|body| body.get("thread_ts").is_none()));
     assert!(!worker.log().contains("t0ken"), "no log has a token");
+}
+
+/// An alert whose own message is in this thread.
+fn in_thread(thread: &str) -> String {
+    json!({"title": "disk full on db-1", "slack_thread": thread}).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_messages_of_a_session_go_into_the_thread_of_the_alert() {
+    let endpoint = Endpoint::start(|request| {
+        // The message of the second alert was deleted.
+        match request.json()["thread_ts"].as_str() {
+            Some("1700000000.000200") => Reply::json(&json!({"ok": false, "error": "thread_not_found"})),
+            _ => accept(request),
+        }
+    })
+    .await;
+    let token = Token::new("xoxb-right-t0ken");
+    let route = token.route(&endpoint).replace("when:", "thread_channels: [C0456], when:");
+    let system = system(&route).await;
+    let (_worker, _) = system.worker("w1").await;
+    let places = |from: usize| -> Vec<(Value, Value)> {
+        let posts = posts(&endpoint).into_iter().skip(from);
+        posts.map(|post| post.json()).map(|body| (body["channel"].clone(), body["thread_ts"].clone())).collect()
+    };
+    publish(&system, Priority::Normal, &in_thread("https://acme.slack.com/archives/C0456/p1700000000000100")).await;
+    assert_eq!(closed(&system, 2).await, "sent 2");
+    let of_alert = (json!("C0456"), json!("1700000000.000100"));
+    assert_eq!(places(0), [of_alert.clone(), of_alert]);
+
+    // A thread that is gone, and one in a channel that the operator has not listed: the channel of the route.
+    let own = [(json!("C0123"), json!(null)), (json!("C0123"), json!("1700.1"))];
+    publish(&system, Priority::Normal, &in_thread("C0123/1700000000.000200")).await;
+    assert_eq!(closed(&system, 4).await, "sent 4");
+    let gone = (json!("C0123"), json!("1700000000.000200"));
+    assert_eq!(places(2), [gone.clone(), own[0].clone(), gone, own[1].clone()]);
+    publish(&system, Priority::Normal, &in_thread("C0789/1700000000.000300")).await;
+    assert_eq!(closed(&system, 6).await, "sent 6");
+    assert_eq!(places(6), own);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
