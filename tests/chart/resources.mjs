@@ -1,10 +1,11 @@
-// Validates objects of KEDA and of the Prometheus operator with the types that those projects publish.
+// Validates objects of KEDA, of the Prometheus operator and of the Gateway API with the types that those projects publish.
 // Argument: the folder node_modules. Standard input: a JSON array of objects. Standard output: an array of faults.
 import { pathToFileURL } from "node:url";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const PACKAGES = {
+  "gateway.networking.k8s.io/v1": "@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/index.js",
   "keda.sh/v1alpha1": "@kubernetes-models/keda/keda.sh/v1alpha1/index.js",
   "monitoring.coreos.com/v1": "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/index.js",
 };

@@ -81,6 +81,24 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
     connections.into_iter().chain(llm).chain(tracing).chain(scale).collect()
 }
 
+/// The same for routes, metrics and the number of workers.
+fn refused_routes() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("gateway", json!({"receiver": {"httpRoute": {"parentRefs": []}}}), "needs receiver.httpRoute.parentRefs"),
+        ("gateway", json!({"receiver": {"httpRoute": {"hostnames": []}}}), "needs receiver.httpRoute.hostnames"),
+        (
+            "keda",
+            json!({"autoscaling": {"keda": {"fallback": {"replicas": 21}}}}),
+            "autoscaling.keda.fallback.replicas 21 is more than autoscaling.maxReplicas 20",
+        ),
+        (
+            "gateway",
+            json!({"metrics": {"podMonitor": {"enabled": true}}}),
+            "metrics.podMonitor and metrics.serviceMonitor are both enabled",
+        ),
+    ]
+}
+
 /// The same for the pods of workers, and for ports.
 fn refused_pods() -> Vec<(&'static str, Value, &'static str)> {
     // The server of the example has to stay where its url leads.
@@ -150,7 +168,7 @@ fn refused_autoscalers() -> Vec<(&'static str, Value, &'static str)> {
 #[test]
 fn values_that_cannot_work_are_refused_with_a_sentence() {
     let Some(helm) = Helm::find() else { return };
-    let refused = [refused(), refused_pods(), refused_web(), refused_autoscalers()].concat();
+    let refused = [refused(), refused_routes(), refused_pods(), refused_web(), refused_autoscalers()].concat();
     let cases: Vec<Case> = refused.iter().map(|(file, set, _)| Case::with(file, set)).collect();
     for ((file, set, expected), rendered) in refused.iter().zip(helm.render(&cases)) {
         let fault = rendered.expect_err(&format!("{file} with {set} is accepted"));

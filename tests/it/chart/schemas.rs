@@ -1,4 +1,4 @@
-//! What Helm, Kubernetes, KEDA and the Prometheus operator accept.
+//! What Helm, Kubernetes, KEDA, the Prometheus operator and the Gateway API accept.
 
 use std::process::Command;
 
@@ -11,7 +11,9 @@ use crate::support::monitoring::program;
 const VERSIONS: [&str; 3] = ["1.30", "1.34", "1.37"];
 
 fn is_foreign(object: &Value) -> bool {
-    ["keda.sh/", "monitoring.coreos.com/"].iter().any(|group| text(&object["apiVersion"]).starts_with(group))
+    ["keda.sh/", "monitoring.coreos.com/", "gateway.networking.k8s.io/"]
+        .iter()
+        .any(|group| text(&object["apiVersion"]).starts_with(group))
 }
 
 #[test]
@@ -40,7 +42,7 @@ fn every_object_fits_the_strict_schemas_of_three_versions_of_kubernetes() {
 }
 
 #[test]
-fn the_objects_of_keda_and_of_the_prometheus_operator_fit_their_types() {
+fn the_objects_of_other_projects_fit_the_types_that_they_publish() {
     let Some(helm) = Helm::find() else { return };
     let Some(modules) = program("TARSY_TEST_CHART_NODE") else { return };
     let validate = |objects: &[Value]| {
@@ -52,7 +54,9 @@ fn the_objects_of_keda_and_of_the_prometheus_operator_fit_their_types() {
     let objects = releases.iter().flat_map(|(_, release)| &release.objects).map(|(_, object)| object);
     let objects: Vec<Value> = objects.filter(|object| is_foreign(object)).cloned().collect();
     let kinds: Vec<&str> = objects.iter().map(|object| text(&object["kind"])).collect();
-    assert!(kinds.contains(&"ScaledObject") && kinds.contains(&"PodMonitor"), "{kinds:?}");
+    for kind in ["ScaledObject", "PodMonitor", "ServiceMonitor", "PrometheusRule", "HTTPRoute"] {
+        assert!(kinds.contains(&kind), "{kind} {kinds:?}");
+    }
     for (object, fault) in objects.iter().zip(validate(&objects)) {
         assert_eq!(fault, None, "{} {}", object["kind"], object["metadata"]["name"]);
     }

@@ -74,6 +74,7 @@ fn only_objects_of_kubernetes_and_of_tarsy_are_open() {
         "extraInitContainers[]",
         "envFrom[]",
         "networkPolicy.",
+        "httpRoute.parentRefs[]",
         "hostAliases[]",
         "dnsConfig",
         "extraObjects[]",

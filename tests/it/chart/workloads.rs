@@ -73,3 +73,40 @@ fn tools_that_read_the_cluster_need_a_way_to_its_api_server() {
     let open = Case::with("tools", &set(json!({"enabled": true, "apiServer": {"cidrs": ["10.0.0.1/32"]}})));
     assert!(helm.render(&[open]).remove(0).is_ok());
 }
+
+#[test]
+fn the_way_of_a_migration_exists_before_the_release_does() {
+    let Some(helm) = Helm::find() else { return };
+    let case = |set: Value| Case::with("default", &set);
+    let on = json!({"networkPolicy": {"enabled": true}});
+    let release = helm.render(&[case(on.clone())]).remove(0).unwrap();
+    for (name, policy) in named(&release, "NetworkPolicy") {
+        let hook = &policy["metadata"]["annotations"]["helm.sh/hook"];
+        assert_eq!(hook == "pre-install,pre-upgrade", name == "migrate", "{name} {hook}");
+    }
+    let mut plain = on;
+    plain["migrations"] = json!({"mode": "job"});
+    let release = helm.render(&[case(plain)]).remove(0).unwrap();
+    let policies = named(&release, "NetworkPolicy");
+    let migrate = policies.iter().find(|(name, _)| name.starts_with("migrate")).unwrap().1;
+    assert_eq!(migrate["metadata"]["annotations"], Value::Null);
+}
+
+#[test]
+fn a_service_monitor_finds_the_metrics_of_each_role_once() {
+    let Some(helm) = Helm::find() else { return };
+    let release = helm.render(&[Case::with("gateway", &json!({}))]).remove(0).unwrap();
+    let wanted = &release.of_kind("ServiceMonitor")[0]["spec"]["selector"]["matchLabels"];
+    let is_found = |service: &Value| {
+        let labels = &service["metadata"]["labels"];
+        wanted.as_object().unwrap().iter().all(|(key, value)| labels[key] == *value)
+    };
+    let services = named(&release, "Service");
+    let mut found: Vec<&str> =
+        services.iter().filter(|(_, service)| is_found(service)).map(|(name, _)| *name).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["llm-service-metrics", "receiver-metrics", "web-metrics", "worker-metrics"]);
+    for (name, service) in services.iter().filter(|(_, service)| is_found(service)) {
+        assert_eq!(service["spec"]["ports"][0]["targetPort"], "metrics", "{name}");
+    }
+}

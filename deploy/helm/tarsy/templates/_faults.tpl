@@ -107,8 +107,23 @@
 {{- if and $receiver.token.secret.name $receiver.token.value -}}
 {{- $faults = append $faults "receiver.token.secret and receiver.token.value are both set: keep one of them" -}}
 {{- end -}}
-{{- if and $receiver.ingress.enabled (not $receiver.ingress.host) -}}
-{{- $faults = append $faults "receiver.ingress.enabled needs receiver.ingress.host" -}}
+{{- $faults = concat $faults (include "tarsy.faultsOfExposure" (dict "key" "receiver" "values" $receiver) | fromYamlArray) -}}
+{{- end -}}
+{{- toYaml $faults -}}
+{{- end -}}
+
+{{/* What an Ingress or an HTTPRoute lacks: (dict "key" "web" "values" .Values.web) */}}
+{{- define "tarsy.faultsOfExposure" -}}
+{{- $faults := list -}}
+{{- if and .values.ingress.enabled (not .values.ingress.host) -}}
+{{- $faults = append $faults (printf "%s.ingress.enabled needs %s.ingress.host" .key .key) -}}
+{{- end -}}
+{{- if .values.httpRoute.enabled -}}
+{{- if not .values.httpRoute.parentRefs -}}
+{{- $faults = append $faults (printf "%s.httpRoute.enabled needs %s.httpRoute.parentRefs: the Gateway that takes its requests" .key .key) -}}
+{{- end -}}
+{{- if not .values.httpRoute.hostnames -}}
+{{- $faults = append $faults (printf "%s.httpRoute.enabled needs %s.httpRoute.hostnames" .key .key) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $faults -}}
@@ -130,19 +145,28 @@
 {{- if and $web.proxySecret.name (ne ($section.auth | default "") "proxy") -}}
 {{- $faults = append $faults "web.proxySecret is for config.web.auth: proxy, which is not set" -}}
 {{- end -}}
-{{- if and $web.ingress.enabled (not $section.public_url) -}}
-{{- $faults = append $faults "web.ingress.enabled needs config.web.public_url: requests that name another host are refused" -}}
+{{- $hosts := dict -}}
+{{- if and $web.ingress.enabled $web.ingress.host -}}
+{{- $_ := set $hosts $web.ingress.host "web.ingress.host" -}}
 {{- end -}}
-{{- if and $web.ingress.enabled $web.ingress.host $section.public_url -}}
+{{- range ternary $web.httpRoute.hostnames list $web.httpRoute.enabled -}}
+{{- $_ := set $hosts . "web.httpRoute.hostnames" -}}
+{{- end -}}
+{{- range $key := list "ingress" "httpRoute" -}}
+{{- if and (get (get $web $key) "enabled") (not $section.public_url) -}}
+{{- $faults = append $faults (printf "web.%s.enabled needs config.web.public_url: requests that name another host are refused" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- range $host, $key := $hosts -}}
+{{- if $section.public_url -}}
 {{- $public := regexReplaceAll ":[0-9]+$" (get (urlParse $section.public_url) "host") "" -}}
-{{- if not (has $web.ingress.host (append ($section.hosts | default list) $public)) -}}
-{{- $faults = append $faults (printf "web.ingress.host %s is neither the host of config.web.public_url, %s, nor in config.web.hosts: its requests are refused" $web.ingress.host $public) -}}
+{{- if not (has $host (append ($section.hosts | default list) $public)) -}}
+{{- $faults = append $faults (printf "%s %s is neither the host of config.web.public_url, %s, nor in config.web.hosts: its requests are refused" $key $host $public) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- if and $web.ingress.enabled (not $web.ingress.host) -}}
-{{- $faults = append $faults "web.ingress.enabled needs web.ingress.host" -}}
 {{- end -}}
+{{- $faults = concat $faults (include "tarsy.faultsOfExposure" (dict "key" "web" "values" $web) | fromYamlArray) -}}
 {{- if eq ($web.service.port | int) (.Values.metrics.port | int) -}}
 {{- $faults = append $faults (printf "web.service.port and metrics.port are both %d" (.Values.metrics.port | int)) -}}
 {{- end -}}
@@ -201,6 +225,12 @@
 {{- $needed := add (mul (add $workers 1) (add $pool 1)) 5 -}}
 {{- if and $server (gt $needed $server) -}}
 {{- $faults = append $faults (printf "%d workers with %d connections each need %d, and database.maxConnections is %d: lower the number of workers or database.pool_size of tarsy.yaml" $workers (add $pool 1) $needed $server) -}}
+{{- end -}}
+{{- if and (eq $scaling.mode "keda") (gt ($scaling.keda.fallback.replicas | int) ($scaling.maxReplicas | int)) -}}
+{{- $faults = append $faults (printf "autoscaling.keda.fallback.replicas %d is more than autoscaling.maxReplicas %d" ($scaling.keda.fallback.replicas | int) ($scaling.maxReplicas | int)) -}}
+{{- end -}}
+{{- if and .Values.metrics.podMonitor.enabled .Values.metrics.serviceMonitor.enabled -}}
+{{- $faults = append $faults "metrics.podMonitor and metrics.serviceMonitor are both enabled: each series would be scraped twice" -}}
 {{- end -}}
 {{- toYaml $faults -}}
 {{- end -}}

@@ -9,6 +9,7 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::investigation::timeline::EventType;
 use uuid::Uuid;
 
+use super::super::helm::IMAGE;
 use super::container::each;
 use super::{Case, Cluster, text};
 use crate::support::gates::{Arrived, Gatekeeper};
@@ -31,7 +32,8 @@ pub(super) fn values(cluster: &Cluster, system: &TestSystem, further: &Value) ->
     let drill = json!({"command": cluster.tarsy(), "args": ["evidence-server", "oom-killed"], "env": environment});
     let mut values = json!({
         "nats": {"url": system.nats.url()},
-        "worker": {"terminationGracePeriodSeconds": 90},
+        // The program of the tool server is that of tarsy.
+        "worker": {"terminationGracePeriodSeconds": 90, "image": {"repository": IMAGE}},
         "config": {
             "mcp_servers": {"drill": drill},
             "worker": {"slots": 4, "lease": "10s", "drain_timeout": "60s"},

@@ -17,6 +17,7 @@ mod lifecycle;
 mod faults;
 mod accepted;
 mod trial;
+mod sign_in;
 
 use std::path::PathBuf;
 use std::process::Command;
