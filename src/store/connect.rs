@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use diesel::{Connection, PgConnection};
+use diesel::PgConnection;
 
 use super::address;
 use super::error::Error;
 use super::notifications::Outgoing;
-use super::pool::{self, Limits, Newest, Pool};
+use super::pool::{self, Addresses, Limits, Newest, Pool};
 use super::tails::Tails;
 use super::writes::prune::Positions;
 use crate::config::Secret;
@@ -94,12 +94,12 @@ impl ConnectOptions {
         }
     }
 
-    /// The connection string with all settings that apply from the first statement on. A pooler that shares connections
-    /// refuses `options`, whereas it would lose the effect of SET or pass it on to other clients.
+    /// The connection string with all settings that apply from the first statement on, and how to make them through a
+    /// pooler, which refuses `options`.
     ///
     /// # Errors
     /// [`Error::Secret`] when a file cannot be read.
-    pub(super) fn connection_string(&self) -> Result<String, Error> {
+    pub(super) fn addresses(&self) -> Result<Addresses, Error> {
         let url = match &self.secrets.address {
             Some(file) => file.read()?,
             None => self.url.clone(),
@@ -126,13 +126,25 @@ impl ConnectOptions {
         if let Some(password) = &self.secrets.password {
             parameters.push(("password", password.read()?));
         }
-        let settings = format!(
-            "-c statement_timeout={statement} -c lock_timeout={} -c idle_in_transaction_session_timeout={statement}{}",
-            self.lock_timeout.as_millis(),
-            if self.only_reads { " -c default_transaction_read_only=on" } else { "" },
-            statement = self.statement_timeout.as_millis(),
-        );
-        Ok(address::with(&url, &parameters, &settings))
+        let settings = self.settings();
+        let options: Vec<String> = settings.iter().map(|(name, value)| format!("-c {name}={value}")).collect();
+        Ok(Addresses {
+            direct: address::with(&url, &parameters, &options.join(" ")),
+            plain: address::with(&url, &parameters, ""),
+            settings: settings.iter().map(|(name, value)| format!("SET {name} = '{value}';")).collect(),
+        })
+    }
+
+    /// The settings of the sessions.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let statement = self.statement_timeout.as_millis().to_string();
+        let mut settings = vec![
+            ("statement_timeout", statement.clone()),
+            ("lock_timeout", self.lock_timeout.as_millis().to_string()),
+            ("idle_in_transaction_session_timeout", statement),
+        ];
+        settings.extend(self.only_reads.then(|| ("default_transaction_read_only", "on".to_owned())));
+        settings
     }
 
     /// The value of `target_session_attrs`, if it is not left to the address.
@@ -151,15 +163,16 @@ impl ConnectOptions {
         &self,
         work: impl FnOnce(&mut PgConnection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let url = pool::choose(self.connection_string()?).await;
-        blocking(move || work(&mut PgConnection::establish(&url)?)).await
+        let mut addresses = self.addresses()?;
+        addresses.direct = pool::choose(addresses.direct).await;
+        blocking(move || work(&mut addresses.establish()?)).await
     }
 
     fn pool(&self, size: usize, newest: &Newest) -> Result<Pool, Error> {
         let options = self.clone();
         // A new connection may have to try several servers.
         let limits = Limits { size, wait: self.connect_timeout, create: 2 * self.connect_timeout };
-        pool::build(limits, newest.clone(), move || options.connection_string())
+        pool::build(limits, newest.clone(), move || options.addresses())
     }
 }
 
@@ -283,7 +296,7 @@ mod tests {
     fn the_connection_string_has_the_timeouts_and_requires_a_writable_server() {
         let timeouts = TIMEOUTS.join("&");
         let made = |url: &str, may_be_read_only| {
-            ConnectOptions { may_be_read_only, ..ConnectOptions::new(url) }.connection_string().unwrap()
+            ConnectOptions { may_be_read_only, ..ConnectOptions::new(url) }.addresses().unwrap().direct
         };
         let primary = "target_session_attrs=read-write";
         assert_eq!(made("postgres://h/db", false), format!("postgres://h/db?{timeouts}&{primary}&{OPTIONS}"));
@@ -303,7 +316,7 @@ mod tests {
     fn a_connection_that_only_reads_is_read_only_and_looks_for_no_writable_session() {
         let made = |url: &str| {
             let options = ConnectOptions { may_be_read_only: true, only_reads: true, ..ConnectOptions::new(url) };
-            options.connection_string().unwrap()
+            options.addresses().unwrap().direct
         };
         let read_only = "%20-c%20default_transaction_read_only%3Don";
         let timeouts = TIMEOUTS.join("&");
@@ -329,14 +342,14 @@ mod tests {
         let ca = Some("/etc/ca.pem".into());
         let secrets = Secrets { address: secret("url"), password: secret("password"), ca };
         let options = ConnectOptions { secrets, ..ConnectOptions::new("postgres://elsewhere/db") };
-        assert!(options.connection_string().unwrap_err().to_string().contains("there is no such file"));
+        assert!(options.addresses().unwrap_err().to_string().contains("there is no such file"));
         for (url, password, expected) in [
             ("postgres://h/one\n", "p&1\n", "&sslrootcert=%2Fetc%2Fca.pem&sslmode=verify-full&password=p%261&"),
             ("postgres://h/two?sslmode=verify-ca", "p2", "&sslrootcert=%2Fetc%2Fca.pem&password=p2&"),
         ] {
             std::fs::write(file("url"), url).unwrap();
             std::fs::write(file("password"), password).unwrap();
-            let made = options.connection_string().unwrap();
+            let made = options.addresses().unwrap().direct;
             assert!(made.starts_with(url.trim()) && made.contains(expected), "{made}");
         }
     }

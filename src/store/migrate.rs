@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
+use diesel::RunQueryDsl;
 use diesel::connection::SimpleConnection;
 use diesel::dsl::{select, sql};
 use diesel::pg::PgConnection;
 use diesel::sql_types::{BigInt, Bool, Text};
-use diesel::{Connection, RunQueryDsl};
 use diesel_migrations::MigrationHarness;
 use tokio::time::{Instant, sleep};
 
@@ -49,8 +49,9 @@ pub struct Migrated {
 /// When the database cannot be reached, a migration fails, the schema is newer and says that this program may not use
 /// it, or `timeout` has passed: [`Error::MigrationBlocked`], [`Error::MigrationBusy`].
 pub async fn migrate(options: &ConnectOptions, timeout: Duration) -> Result<Migrated, Error> {
-    let url = pool::choose(options.connection_string()?).await;
-    let connection = blocking(move || Ok(PgConnection::establish(&url)?)).await?;
+    let mut addresses = options.addresses()?;
+    addresses.direct = pool::choose(addresses.direct).await;
+    let connection = blocking(move || addresses.establish()).await?;
     let mut migrator = Migrator { connection: Some(connection), until: Instant::now() + timeout, timeout };
     migrator.run(|connection| Ok(connection.batch_execute("SET statement_timeout = 0")?)).await?;
     migrator.lock().await?;

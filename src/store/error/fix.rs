@@ -6,7 +6,8 @@ use super::refusal::{
     UNKNOWN_CERTIFICATE, WRONG_PASSWORD, name_after,
 };
 
-const USE_POSTGRES: &str = "set DATABASE_URL to Postgres itself";
+const USE_POSTGRES: &str =
+    "set pool_mode = session, without options in ignore_startup_parameters, or set DATABASE_URL to Postgres itself";
 const TABLE_RIGHTS: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO";
 
 impl Error {
@@ -45,7 +46,7 @@ impl Error {
 
     /// Whether only a change of the address or of the login helps.
     pub fn is_configuration(&self) -> bool {
-        matches!(self, Self::BadUrl(_) | Self::Refused { .. } | Self::Secret(_))
+        matches!(self, Self::BadUrl(_) | Self::Refused { .. } | Self::Secret(_) | Self::SettingsLost)
     }
 }
 

@@ -43,8 +43,8 @@ pub enum Error {
     NotAllowed { role: String, rights: String },
     /// A connection does not have the settings of its connection string.
     #[error(
-        "database connection does not keep its settings: a pooler (such as PgBouncer) shares connections; use the address \
-         of Postgres itself, or a pool of sessions that passes `options` on"
+        "database connection does not keep its settings: a pooler (such as PgBouncer) shares connections between \
+         transactions or ignores `options`"
     )]
     SettingsLost,
     /// Another server was promoted, and this process has seen it.
@@ -125,6 +125,11 @@ impl Error {
             | Self::SchemaTooNew(_)
             | Self::Unreadable(_) => false,
         }
+    }
+
+    /// Whether a pooler has refused the settings in the connection string.
+    pub(super) fn is_of_pooler(&self) -> bool {
+        matches!(self, Self::Refused { reason, .. } if *reason == refusal::POOLER)
     }
 
     /// Whether the connection was lost before the server has answered.

@@ -1,6 +1,7 @@
 //! Pools of connections. Each new connection reads the files of the address again, and goes to the newest primary.
 
 mod primary;
+mod pooler;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,7 @@ const SETTINGS: &str = "SELECT set_config('synchronous_commit', 'on', false) \
                         SELECT set_config(name, 'lz4', false) FROM pg_settings \
                         WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)";
 
+pub(super) use pooler::Addresses;
 pub(super) use primary::{Newest, Primary, choose};
 
 pub(super) type Pool = managed::Pool<Connector>;
@@ -29,7 +31,7 @@ type Inner = <postgres::Manager as managed::Manager>::Type;
 /// Opens the connections of a pool. A connection is used again without a test, which would cost a round trip for each
 /// statement: an error finds a dead connection as well. After an error each connection is tested once.
 pub(super) struct Connector {
-    address: Box<dyn Fn() -> Result<String, Error> + Send + Sync>,
+    addresses: Box<dyn Fn() -> Result<Addresses, Error> + Send + Sync>,
     newest: Newest,
     /// Connections of this pool that have failed so far.
     failures: AtomicU64,
@@ -49,8 +51,8 @@ impl Connector {
 
     /// Looks from time to time whether another server of the address was promoted.
     pub(super) async fn look_for_a_newer_primary(&self) {
-        if let Ok(address) = (self.address)() {
-            self.newest.look(&address).await;
+        if let Ok(addresses) = (self.addresses)() {
+            self.newest.look(&addresses.direct).await;
         }
     }
 }
@@ -83,8 +85,12 @@ impl managed::Manager for Connector {
 
     async fn create(&self) -> Result<Connection, Error> {
         let tested_after = self.failures.load(Ordering::Relaxed);
-        let address = choose((self.address)()?).await;
-        let inner = manager(address).create().await.map_err(of_driver)?;
+        let addresses = (self.addresses)()?;
+        let direct = choose(addresses.direct.clone()).await;
+        let inner = match manager(direct).create().await.map_err(of_driver) {
+            Err(error) if error.is_of_pooler() => through_pooler(addresses).await?,
+            created => created?,
+        };
         let asked = inner.interact(Primary::of).await;
         let primary = asked.map_err(|error| Error::Broken(error.to_string()))?;
         self.newest.admit(primary)?;
@@ -108,6 +114,13 @@ impl managed::Manager for Connector {
     }
 }
 
+async fn through_pooler(addresses: Addresses) -> Result<Inner, Error> {
+    let inner = managed::Manager::create(&manager(addresses.plain.clone())).await.map_err(of_driver)?;
+    let prepared = inner.interact(move |connection| addresses.prepare(connection)).await;
+    prepared.map_err(|error| Error::Broken(error.to_string()))??;
+    Ok(inner)
+}
+
 fn manager(address: String) -> postgres::Manager {
     postgres::Manager::new(address, Runtime::Tokio1)
 }
@@ -127,11 +140,11 @@ pub(super) struct Limits {
     pub(super) create: Duration,
 }
 
-/// A pool whose connections are opened with what `address` returns at that time.
+/// A pool whose connections are opened with what `addresses` returns at that time.
 pub(super) fn build(
     limits: Limits,
     newest: Newest,
-    address: impl Fn() -> Result<String, Error> + Send + Sync + 'static,
+    addresses: impl Fn() -> Result<Addresses, Error> + Send + Sync + 'static,
 ) -> Result<Pool, Error> {
     let prepare = Hook::async_fn(move |connection: &mut Connection, _| {
         Box::pin(async move {
@@ -142,7 +155,7 @@ pub(super) fn build(
             }
         })
     });
-    let pool = Pool::builder(Connector { address: Box::new(address), newest, failures: AtomicU64::new(0) })
+    let pool = Pool::builder(Connector { addresses: Box::new(addresses), newest, failures: AtomicU64::new(0) })
         // The connection that was used last has what it needs in the server's memory.
         .queue_mode(QueueMode::Lifo)
         .max_size(limits.size)

@@ -1,8 +1,11 @@
-//! `PgBouncer` in transaction mode is refused at the start, with a sentence that names it.
+//! `PgBouncer`: in session mode a worker investigates through it, in the other modes it is refused at the start.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use tarsy::investigation::timeline::EventType;
+use tarsy::store::{ConnectOptions, Store};
 
 use crate::support::process::Tarsy;
 use crate::support::process::ports::free_port;
@@ -24,19 +27,19 @@ fn program() -> Option<PathBuf> {
 }
 
 /// Starts `PgBouncer` in front of the system's server. Returns it with the address of the system's database.
-async fn start(program: &std::path::Path, system: &TestSystem, setting: &str) -> (Tarsy, String) {
+async fn start(program: &std::path::Path, system: &TestSystem, settings: &str) -> (Tarsy, String) {
     let (scheme, rest) = system.database.url().split_once("://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();
     let (user, server) = authority.split_once('@').unwrap();
     let (host, server_port) = server.split_once(':').unwrap();
     let (user, port) = (user.split(':').next().unwrap(), free_port());
     let file = system.file(&format!("pgbouncer-{port}.ini"));
-    let settings = format!(
+    let configuration = format!(
         "[databases]\n* = host={host} port={server_port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-         unix_socket_dir =\nauth_type = any\npool_mode = transaction\n{setting}\n"
+         unix_socket_dir =\nauth_type = any\n{settings}\n"
     )
     .replace("* = ", &format!("* = user={user} "));
-    std::fs::write(&file, settings).unwrap();
+    std::fs::write(&file, configuration).unwrap();
     // It refuses to run as root, and any user can read its configuration.
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(file.parent().unwrap(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -62,24 +65,49 @@ async fn ended(system: &TestSystem, command: &[&str], url: &str) -> (i32, String
     (code, text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+const LOST: &str = "database connection does not keep its settings: a pooler (such as PgBouncer) shares connections \
+                    between transactions or ignores `options`";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pooler_in_transaction_mode_is_refused_with_a_sentence() {
+async fn a_pooler_that_shares_connections_is_refused_with_a_sentence() {
     let Some(program) = program() else { return };
     let system = TestSystem::start(&[]).await;
-    let (_pooler, url) = start(&program, &system, "").await;
-    for (command, expected) in [("worker", 78), ("doctor", 1)] {
-        let (code, log) = ended(&system, &[command], &url).await;
-        assert_eq!(code, expected, "{log}");
-        assert!(log.contains("a pooler (such as PgBouncer) does not pass settings on: use Postgres itself"), "{log}");
+    // Where the settings are ignored, `tarsy doctor` can read, and says that no worker starts.
+    for (setting, of_doctor) in [
+        ("pool_mode = transaction", 1),
+        ("pool_mode = transaction\nserver_round_robin = 1\nmin_pool_size = 4", 1),
+        ("pool_mode = statement", 1),
+        ("pool_mode = transaction\nignore_startup_parameters = options", 0),
+        ("pool_mode = session\nignore_startup_parameters = options", 0),
+    ] {
+        let (_pooler, url) = start(&program, &system, setting).await;
+        for (command, expected) in [("worker", 78), ("doctor", of_doctor)] {
+            let (code, log) = ended(&system, &[command], &url).await;
+            assert_eq!(code, expected, "{setting} {log}");
+            assert!(log.contains(LOST), "{setting} {command}: {log}");
+        }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pooler_that_ignores_settings_is_refused_with_a_sentence() {
+async fn a_worker_investigates_through_a_pooler_of_sessions_with_its_own_time_limits() {
     let Some(program) = program() else { return };
-    let system = TestSystem::start(&[]).await;
-    let (_pooler, url) = start(&program, &system, "ignore_startup_parameters = options").await;
-    let (code, log) = ended(&system, &["worker"], &url).await;
-    assert_eq!(code, 1, "{log}");
-    assert!(log.contains("database connection does not keep its settings: a pooler"), "{log}");
+    let mut system = TestSystem::start(&[]).await;
+    system.start_llm_service("127.0.0.1:0").await;
+    let (_pooler, url) = start(&program, &system, "pool_mode = session").await;
+    let (code, log) = ended(&system, &["migrate"], &url).await;
+    assert_eq!(code, 0, "{log}");
+    let (_worker, _) = system.worker_on("w1", &url).await;
+    let session = system.publish().await;
+    let mut timeline = system.follow(session).await;
+    assert_eq!(timeline.finish().await.event_type, EventType::SessionCompleted);
+    system.assert_invariants(session, &timeline.seen).await;
+    let (_, log) = ended(&system, &["doctor"], &url).await;
+    assert!(log.contains("ok postgres"), "{log}");
+
+    // The server ends a statement of this client that waits for a row; what it may not write it does not write.
+    let options = ConnectOptions { lock_timeout: Duration::from_millis(300), ..ConnectOptions::new(&url) };
+    let store = Store::new(&ConnectOptions { only_reads: true, ..options }).unwrap();
+    let refused = store.cancel_unanswered(session).await.unwrap_err().to_string();
+    assert!(refused.contains("read-only transaction"), "{refused}");
 }
