@@ -5,6 +5,17 @@ use super::*;
 const MAX_COLUMNS: usize = 120;
 
 #[test]
+fn each_message_of_the_page_about_trouble_is_one_of_the_program() {
+    let is_source = |path: &str| path.ends_with(".rs") || path.ends_with(".sql");
+    let texts: String = files_below("src", is_source).into_iter().map(|source| source.text).collect();
+    let page = read("docs/troubleshooting.md").unwrap();
+    assert!(page.text.matches("– `").count() > 5, "the page quotes messages");
+    assert_eq!(unknown_messages(&page, &texts), Vec::<String>::new());
+    let wrong = Source { path: String::new(), text: "– `the moon is full`".to_owned() };
+    assert_eq!(unknown_messages(&wrong, &texts).len(), 1);
+}
+
+#[test]
 fn no_file_names_a_machine() {
     let mut files = all_sources();
     for tree in ["docs", "examples", "migrations", "proto", "deploy", "tests"] {
@@ -102,6 +113,12 @@ fn unknown_tests(document: &Source, tests: &str) -> Vec<String> {
     let is_test = |word: &&str| word.matches('_').count() > 4 && !word.contains(|c: char| c == ' ' || c.is_uppercase());
     let words = document.text.split('`').skip(1).step_by(2).filter(is_test);
     words.filter(|word| !tests.contains(&format!("fn {word}("))).map(|word| format!("no test {word}")).collect()
+}
+
+/// Messages of the program in a page, each after a dash, that no source has.
+fn unknown_messages(document: &Source, sources: &str) -> Vec<String> {
+    let quoted = document.text.split("– `").skip(1).filter_map(|rest| rest.split_once('`')).map(|(message, _)| message);
+    quoted.filter(|message| !sources.contains(message)).map(|message| format!("no source has {message:?}")).collect()
 }
 
 /// Targets of links, and paths in back quotes below a folder of this repository.

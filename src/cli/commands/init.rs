@@ -17,12 +17,16 @@ const FOUND_COLUMNS: usize = 28;
 const COMMAND_COLUMNS: usize = 28;
 
 pub(super) async fn run(global: &GlobalArgs, args: InitArgs) -> anyhow::Result<Exit> {
-    let path = args.path.or_else(|| global.config.clone()).unwrap_or_else(|| PathBuf::from(FILE));
+    // A variable names the file of a running system, which a new one does not replace.
+    let of_system = std::env::var_os("TARSY_CONFIG").map(PathBuf::from);
+    let config = global.config.clone().filter(|config| of_system.as_ref() != Some(config));
+    let path = args.path.or(config).unwrap_or_else(|| PathBuf::from(FILE));
     let findings = init::find(&process_env, LOCAL_OLLAMA).await;
     let folder = std::path::absolute(&path)?.parent().map(Path::to_path_buf).unwrap_or_default();
     let text = init::configuration(&findings, &folder);
     Config::parse(&path.display().to_string(), &text, &process_env)?;
-    let option = if path == Path::new(FILE) { String::new() } else { format!(" --config {}", path.display()) };
+    let is_found = path == Path::new(FILE) && of_system.is_none();
+    let option = if is_found { String::new() } else { format!(" --config {}", path.display()) };
     let found = lines("Found:", init::found(&findings), FOUND_COLUMNS);
     let next = lines("Next:", init::next_commands(&findings, &option), COMMAND_COLUMNS + option.len());
     if args.stdout {

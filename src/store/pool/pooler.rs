@@ -64,7 +64,7 @@ fn has_own_server_connection(connection: &mut PgConnection, address: &str) -> Re
     let mark = Uuid::new_v4();
     connection.batch_execute(&format!("SET tarsy.session = '{mark}'"))?;
     let mut other = match begun(address) {
-        // A pooler that shares even statements closes a connection that begins a transaction; a second time is no chance.
+        // A pooler that shares even statements closes a connection that begins a transaction: twice is no chance.
         Err(error) if error.is_lost_connection() => begun(address).map_err(|_| Error::SettingsLost)?,
         begun => begun?,
     };
