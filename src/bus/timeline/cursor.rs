@@ -124,6 +124,7 @@ mod tests {
         Delta {
             session_id: SessionId(Uuid::nil()),
             execution_id: EXECUTION,
+            agent: None,
             epoch,
             iteration,
             attempt,

@@ -94,6 +94,7 @@ mod tests {
         Delta {
             session_id: SessionId(Uuid::nil()),
             execution_id: ExecutionId(Uuid::nil()),
+            agent: None,
             epoch: 1,
             iteration: 1,
             attempt,

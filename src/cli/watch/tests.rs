@@ -58,6 +58,7 @@ fn half_sentence() -> Delta {
     Delta {
         session_id: event.session_id,
         execution_id: event.execution_id.unwrap(),
+        agent: None,
         epoch: 1,
         iteration: 1,
         attempt: 1,

@@ -230,6 +230,7 @@ impl<W: World> Execution<W> {
         Delta {
             session_id: self.lease.session_id,
             execution_id: self.id,
+            agent: Some(self.state.plan().name.clone()),
             epoch: self.lease.epoch,
             iteration: self.state.iteration() + 1,
             attempt: self.attempt,

@@ -18,6 +18,8 @@ pub struct Live {
     epoch: u32,
     /// The last model call of each execution whose events are durable.
     durable: HashMap<ExecutionId, ModelCall>,
+    /// The agent of each execution that an event or a delta has named.
+    agents: HashMap<ExecutionId, String>,
     /// Sorted by the time of the last delta.
     answers: Vec<Answer>,
 }
@@ -51,6 +53,9 @@ struct Stream {
 impl Live {
     /// Adds a delta; returns `false` for an outdated one.
     pub fn delta(&mut self, delta: &Delta) -> bool {
+        if let Some(agent) = &delta.agent {
+            self.name(delta.execution_id, agent);
+        }
         let call = ModelCall { iteration: delta.iteration, attempt: delta.attempt };
         let is_durable = self.durable.get(&delta.execution_id).is_some_and(|durable| call <= *durable);
         if delta.epoch < self.epoch || is_durable {
@@ -94,8 +99,22 @@ impl Live {
         self.answers.is_empty()
     }
 
+    /// The agent of an execution, unless no event and no delta has named it.
+    pub fn agent(&self, execution: ExecutionId) -> Option<&str> {
+        self.agents.get(&execution).map(String::as_str)
+    }
+
+    fn name(&mut self, execution: ExecutionId, agent: &str) {
+        if !self.agents.contains_key(&execution) {
+            self.agents.insert(execution, agent.to_owned());
+        }
+    }
+
     /// Removes the answer that an event makes durable.
     pub fn event(&mut self, event: &TimelineEvent) {
+        if let (Some(execution), Some(agent)) = (event.execution_id, &event.agent) {
+            self.name(execution, agent);
+        }
         if event.event_type.is_end() {
             self.answers.clear();
         }

@@ -236,6 +236,9 @@ pub enum DeltaKind {
 pub struct Delta {
     pub session_id: SessionId,
     pub execution_id: ExecutionId,
+    /// Name of the agent that writes; absent in deltas of older workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Lease epoch of the worker that streams; a watcher drops deltas of a lower epoch.
     pub epoch: u32,
     /// The execution's iteration, from 1.

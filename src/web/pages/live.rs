@@ -60,7 +60,7 @@ impl LivePage {
     pub(in crate::web) fn event(&mut self, event: &TimelineEvent) -> Markup {
         let is_takeover = event.event_type == EventType::SessionResumed;
         let superseded = self.live.answers().iter().filter(|_| is_takeover);
-        let superseded: Vec<Markup> = superseded.map(gone).collect();
+        let superseded: Vec<Markup> = superseded.map(|answer| self.gone(answer)).collect();
         self.live.event(event);
         let context = self.context(event);
         let row = self.rows.row(event);
@@ -70,7 +70,7 @@ impl LivePage {
         let shown = html! {
             (steps::step(&step, &context))
             @for answer in &superseded { (answer) }
-            @for answer in self.live.answers() { (unfinished(answer)) }
+            @for answer in self.live.answers() { (self.unfinished(answer)) }
             span.cnt #count { (event.session_seq) }
         };
         self.keep_call(event, row);
@@ -93,48 +93,55 @@ impl LivePage {
 
     /// The row of the answer that a delta belongs to, before it those that it supersedes; `None` for an outdated delta.
     pub(in crate::web) fn delta(&mut self, delta: &Delta) -> Option<Markup> {
-        let superseded: Vec<Markup> = self.live.superseded_by(delta).map(gone).collect();
+        let superseded: Vec<Markup> = self.live.superseded_by(delta).map(|answer| self.gone(answer)).collect();
         let is_new = self.live.delta(delta);
+        self.agents.extend(delta.agent.clone());
         let answer = self.live.answers().last().filter(|_| is_new)?;
-        Some(html! { @for answer in &superseded { (answer) } (unfinished(answer)) })
+        Some(html! { @for answer in &superseded { (answer) } (self.unfinished(answer)) })
     }
 
     fn context(&mut self, event: &TimelineEvent) -> Context {
-        let named = event.metadata.get("agents").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
         self.agents.extend(event.agent.clone());
+        self.agents.extend(steps::named_agents(event).map(str::to_owned));
         let first = || Context::new(self.session, std::slice::from_ref(event));
+        let agents = self.shown_agents();
         let context = self.context.get_or_insert_with(first);
         context.last_event = event.session_seq;
-        if named > 1 || self.agents.len() > 1 {
-            context.agents = Agents::Several;
-        }
+        context.agents = agents;
         *context
     }
-}
 
-fn unfinished(answer: &Answer) -> Markup {
-    row(answer, "", &format!("{} tok", format::tokens((answer.bytes() / 4).max(1))))
-}
+    fn shown_agents(&self) -> Agents {
+        if self.agents.len() > 1 { Agents::Several } else { Agents::One }
+    }
 
-/// An answer that is requested again, struck out until the next event.
-fn gone(answer: &Answer) -> Markup {
-    row(answer, " gone", &format!("try {}, cut off", answer.attempt()))
-}
+    fn unfinished(&self, answer: &Answer) -> Markup {
+        self.row(answer, "", &format!("{} tok", format::tokens((answer.bytes() / 4).max(1))))
+    }
 
-fn row(answer: &Answer, class: &'static str, mark: &str) -> Markup {
-    // Each attempt has its own row.
-    let id = format!("w-{}-{}-{}", answer.execution.0.simple(), answer.epoch, answer.attempt());
-    let (word, text) = match answer.kind {
-        DeltaKind::Thinking => ("thinking", end_of(answer.text())),
-        DeltaKind::Text => ("writing", end_of(answer.text())),
-        DeltaKind::Raw => ("writing", String::new()),
-    };
-    html! {
-        // Screen readers get the step when it is over.
-        li class={ "r think live" (class) } id=(id) aria-hidden="true" {
-            div.s {
-                span {} i.ic { "∴" } b.w { (word) } span.d { (text) }
-                span.mk { span.m { (mark) } } span.tk {}
+    /// An answer that is requested again, struck out until the next event.
+    fn gone(&self, answer: &Answer) -> Markup {
+        self.row(answer, " gone", &format!("try {}, cut off", answer.attempt()))
+    }
+
+    fn row(&self, answer: &Answer, class: &'static str, mark: &str) -> Markup {
+        // Each attempt has its own row.
+        let id = format!("w-{}-{}-{}", answer.execution.0.simple(), answer.epoch, answer.attempt());
+        let (word, text) = match answer.kind {
+            DeltaKind::Thinking => ("thinking", end_of(answer.text())),
+            DeltaKind::Text => ("writing", end_of(answer.text())),
+            DeltaKind::Raw => ("writing", String::new()),
+        };
+        let agent = self.live.agent(answer.execution).unwrap_or_default();
+        html! {
+            // Screen readers get the step when it is over.
+            li class={ "r think live" (class) } id=(id) aria-hidden="true" {
+                div.s {
+                    span {} i.ic { "∴" }
+                    @if self.shown_agents() == Agents::Several { span.ag { (brief(agent, 40)) } }
+                    b.w { (word) } span.d { (text) }
+                    span.mk { span.m { (mark) } } span.tk {}
+                }
             }
         }
     }
@@ -151,6 +158,7 @@ fn end_of(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::investigation::ids::ExecutionId;
     use crate::web::testing::data::story;
     use crate::web::testing::markup::{check, texts};
 
@@ -159,6 +167,7 @@ mod tests {
         Delta {
             session_id: event.session_id,
             execution_id: event.execution_id.unwrap(),
+            agent: Some("sre".to_owned()),
             epoch,
             iteration: 7,
             attempt,
@@ -229,5 +238,29 @@ mod tests {
         let mut page = self::page();
         page.delta(&delta(1, 1, "The heap"));
         assert_eq!(rows(page.delta(&delta(2, 1, "Again"))).len(), 2);
+    }
+
+    #[test]
+    fn each_of_several_writing_agents_is_named() {
+        let mut page = page();
+        let parallel = |agent: Option<&str>, number: u128| Delta {
+            agent: agent.map(str::to_owned),
+            execution_id: ExecutionId(uuid::Uuid::from_u128(number)),
+            ..delta(1, 1, "The heap")
+        };
+        let first = rows(page.delta(&parallel(Some("runtime"), 1)));
+        assert_eq!(first, [shown("r think live", "∴ runtime writing The heap 2 tok")], "one of the page has begun");
+        let second = rows(page.delta(&parallel(Some("changes"), 2)));
+        assert_eq!(second, [shown("r think live", "∴ changes writing The heap 2 tok")]);
+        // A worker of an older version names no agent: its event does.
+        let mut page = self::page();
+        page.delta(&parallel(Some("runtime"), 1));
+        let mut event = story()[3].clone();
+        (event.session_seq, event.agent) = (5, Some("changes".to_owned()));
+        (event.execution_id, event.iteration) = (Some(ExecutionId(uuid::Uuid::from_u128(2))), Some(1));
+        let both = rows(Some(page.event(&event)));
+        assert_eq!(both.last(), Some(&shown("r think live", "∴ runtime writing The heap 2 tok")));
+        let older = rows(page.delta(&parallel(None, 2)));
+        assert_eq!(older, [shown("r think live", "∴ changes writing The heap 2 tok")]);
     }
 }

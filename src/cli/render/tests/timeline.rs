@@ -306,6 +306,7 @@ pub(super) fn delta(kind: DeltaKind, offset: u64, text: &str) -> Delta {
     Delta {
         session_id: event.session_id,
         execution_id: event.execution_id.unwrap(),
+        agent: None,
         epoch: 1,
         iteration: 1,
         attempt: 1,
@@ -333,6 +334,21 @@ fn a_half_sentence_is_shown_until_the_durable_event_replaces_it() {
     assert_eq!(timeline.delta(&delta(DeltaKind::Text, 15, " too late")), None);
     let next = Delta { iteration: 2, ..delta(DeltaKind::Text, 0, "Next") };
     assert_eq!(timeline.delta(&next), status("writing… Next"));
+}
+
+#[test]
+fn the_status_line_names_the_agent_before_its_first_event() {
+    let mut timeline = new(narrow());
+    let mut started = story().remove(0);
+    started.metadata["agents"] = json!(["changes", "dba"]);
+    timeline.event(&started);
+    let first = |agent: &str, execution: u128| Delta {
+        agent: Some(agent.to_owned()),
+        execution_id: ExecutionId(Uuid::from_u128(execution)),
+        ..delta(DeltaKind::Text, 0, "The disk")
+    };
+    assert_eq!(timeline.delta(&first("changes", 1)), status("changes  writing… The disk"));
+    assert_eq!(timeline.delta(&first("dba", 2)), status("dba  writing… The disk"));
 }
 
 #[test]

@@ -90,7 +90,8 @@ impl Timeline {
         let room = self.style.width.saturating_sub(1);
         let indent = " ".repeat(if self.style.utc { 16 } else { 12 });
         let (execution, _) = live::status(&self.live, room, self.style.charset)?;
-        let agent = self.roster.agent(execution).map(|agent| format!("{agent}  "));
+        let agent = self.roster.agent(execution).or_else(|| self.roster.column.and(self.live.agent(execution)));
+        let agent = agent.map(|agent| format!("{}  ", text::one_line(agent, self.style.charset)));
         let head = format!("{indent}{}", agent.unwrap_or_default());
         let (_, status) = live::status(&self.live, room.saturating_sub(text::width(&head)), self.style.charset)?;
         Some(text::cut(&format!("{head}{status}"), room, self.style.charset))

@@ -132,7 +132,8 @@ pub(in crate::web) enum Bodies {
 impl Context {
     /// The context of a page with all of these events.
     pub(in crate::web) fn new(session: SessionId, events: &[TimelineEvent]) -> Self {
-        let agents: BTreeSet<&str> = events.iter().filter_map(|event| event.agent.as_deref()).collect();
+        let agents: BTreeSet<&str> =
+            events.iter().flat_map(|event| event.agent.as_deref().into_iter().chain(named_agents(event))).collect();
         let parent = events.first().and_then(|first| first.metadata.get("parent_id")?.as_str());
         Self {
             session,
@@ -148,6 +149,13 @@ impl Context {
     fn cites(&self) -> Cites {
         self.parent.map_or_else(|| Cites::of_page(self.last_event), Cites::of_investigation)
     }
+}
+
+/// The agents that the beginning of a session or of a stage names, before they have events.
+pub(in crate::web) fn named_agents(event: &TimelineEvent) -> impl Iterator<Item = &str> {
+    let begins = matches!(event.event_type, EventType::SessionStarted | EventType::StageStarted);
+    let agents = event.metadata.get("agents").filter(|_| begins).and_then(serde_json::Value::as_array);
+    agents.into_iter().flatten().filter_map(serde_json::Value::as_str)
 }
 
 /// The numbers that the analysis cites. An answer to a question cites events of its investigation, and none of its own.

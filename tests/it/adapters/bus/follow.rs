@@ -34,6 +34,7 @@ fn delta(session_id: SessionId, epoch: u32, iteration: u32, offset: u64, text: &
     Delta {
         session_id,
         execution_id: ExecutionId::derive(session_id, 1, 1),
+        agent: None,
         epoch,
         iteration,
         attempt: 1,

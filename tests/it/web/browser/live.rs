@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::driver::Browser;
-use super::web_of;
+use super::{OVERFLOW, accessible, web_of};
 use crate::interfaces::commands::run_with;
 use crate::support::link::{Link, Mode};
 use crate::support::process::metric_is;
 use crate::support::process::ports::free_port;
-use crate::support::system::TestSystem;
+use crate::support::system::{Setup, TestSystem};
 use crate::web::Web;
 
 /// Records the number of each event that the page has at first or gets later, in the order of their arrival. At the end
@@ -146,4 +146,63 @@ async fn the_clock_of_a_running_investigation_ticks_and_stops_with_it() {
     held.open().await;
     timeline.finish().await;
     browser.until("!document.querySelector('#head [data-ms]')").await;
+}
+
+/// Two agents that stop in the middle of their first answers, before either has an event.
+const PARALLEL: &str = "
+agents: {runtime: {}, changes: {}}
+agent_chains:
+  team: {default: true, stages: [{name: look, agents: [{name: runtime}, {name: changes}]}]}
+";
+
+fn writes(agent: &str, gate: &str) -> String {
+    // A line is shown when it is known to be no secret.
+    let text = json!(format!("The {agent} agent looks at the pod.\n").repeat(30));
+    format!(
+        "name: pair\nmatch: KubePodOOMKilled\nagent: {agent}\nanswers:\n  - chunks:\n      - gate: begins\n      - text: \
+         {text}\n      - gate: {gate}\n      - call: {{tool: drill.describe_pod, arguments: {{namespace: checkout, pod: \
+         checkout-7d9f8b6c5-x2x9p}}}}\n  - chunks: [text: 'Cause: a drill [[*]].']\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_of_two_agents_that_write_at_once_is_named() {
+    let Some(mut browser) = Browser::start().await else { return };
+    let (runtime, changes) = (writes("runtime", "one-writes"), writes("changes", "other-writes"));
+    let ends =
+        "name: pair\nmatch: KubePodOOMKilled\nagent: synthesis\nanswers:\n  - chunks: [text: 'Cause: a drill']\n";
+    let setup = Setup {
+        watched: &["begins", "one-writes", "other-writes"],
+        sections: PARALLEL,
+        transcripts: &[&runtime, &changes, ends],
+        ..Setup::default()
+    };
+    let mut system = TestSystem::start_with(setup).await;
+    let (_worker, _) = system.worker("w1").await;
+    let (_web, base) = web_of(&system).await;
+    let session = system.publish().await;
+    let (first, second) = (system.gates.next().await, system.gates.next().await);
+    browser.open(&format!("{base}/sessions/{session}")).await;
+    browser.until(IS_LIVE).await;
+    // A delta is sent once: the server has to follow the session before it.
+    system.follower_reads().await;
+    first.open().await;
+    second.open().await;
+    let held = (system.gates.next().await, system.gates.next().await);
+    let written = "[...document.querySelectorAll('#rows > .live')].map((row) => [row.querySelector('.ag')?.textContent, \
+                   /The (\\w+) agent/.exec(row.querySelector('.d').textContent)?.[1]]).sort()";
+    let expected = json!([["changes", "changes"], ["runtime", "runtime"]]);
+    browser.until(&format!("JSON.stringify({written}) === JSON.stringify({expected})")).await;
+    for width in [390, 1280] {
+        browser.looks(width, "light").await;
+        let seen = "[...document.querySelectorAll('#rows > .live .ag')].map((name) => name.checkVisibility() && \
+                    name.getBoundingClientRect().width > 20)";
+        assert_eq!(browser.eval(seen).await, json!([true, true]), "{width}");
+        assert_eq!(browser.eval(OVERFLOW).await, 0, "{width}");
+    }
+    assert_eq!(accessible::of_state(&mut browser).await, Vec::<String>::new());
+    held.0.open().await;
+    held.1.open().await;
+    browser.until("!!document.querySelector('#head .st.completed')").await;
+    assert_eq!(browser.problems(), Vec::<String>::new());
 }
