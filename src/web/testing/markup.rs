@@ -83,7 +83,7 @@ const ELEMENTS: [&str; 75] = [
     "wbr",
 ];
 const VOID: [&str; 6] = ["br", "hr", "input", "link", "meta", "wbr"];
-const ATTRIBUTES: [&str; 61] = [
+const ATTRIBUTES: [&str; 62] = [
     "action",
     "aria-current",
     "aria-hidden",
@@ -101,6 +101,7 @@ const ATTRIBUTES: [&str; 61] = [
     "data-from",
     "data-ms",
     "data-keys",
+    "data-open",
     "data-last",
     "data-local",
     "data-live",
@@ -257,7 +258,7 @@ fn attribute(element: &str, key: &str, value: &str) -> Result<(), String> {
             is_own || element == "a" && (value.starts_with("https://") || value.starts_with("http://"))
         }
         "src" => value.starts_with("/assets/"),
-        "action" | "data-live" | "data-load" => value.starts_with('/') && !value.starts_with("//"),
+        "action" | "data-live" | "data-load" | "data-open" => value.starts_with('/') && !value.starts_with("//"),
         "points" | "x" | "y" | "x1" | "x2" | "y1" | "y2" | "width" | "height" => {
             value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | ' ' | '%' | '-'))
         }

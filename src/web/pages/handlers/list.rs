@@ -8,7 +8,7 @@ use super::{Asked, Page};
 use crate::reports::IdMatch;
 use crate::web::Shared;
 use crate::web::api::ListQuery;
-use crate::web::pages::list::{List, MAX_DEAD_LETTERS, Query, System, list};
+use crate::web::pages::list::{Alike, List, MAX_DEAD_LETTERS, Query, System, list};
 use crate::web::pages::shell::{Frame, Net, Place};
 use crate::web::ports::Backend;
 
@@ -37,7 +37,14 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
     if let Some(id) = id(web, &q).await {
         return Ok(Redirect::to(&format!("/sessions/{id}")).into_response());
     }
-    let shown = Query { status: status.clone(), since: since.clone(), q: q.clone(), each: alike == "0" };
+    let shown = Query {
+        status: status.clone(),
+        since: since.clone(),
+        q: q.clone(),
+        before: before.clone(),
+        limit: limit.clone(),
+        alike: Alike::of(&alike),
+    };
     let page = ListQuery { status, since, q, before, limit }.page()?;
     let limit = usize::try_from(page.filter.limit).unwrap_or(usize::MAX);
     let (entries, counts, system) =

@@ -13,6 +13,17 @@ pub(super) struct Group<'a> {
 }
 
 impl Group<'_> {
+    /// The id by which an address opens the group: that of its oldest session, which stays the same while new alike
+    /// sessions begin.
+    pub(super) fn name(&self) -> String {
+        self.entries.last().map(|entry| entry.line.session_id.to_string()).unwrap_or_default()
+    }
+
+    /// Whether one of these ids is that of a session in the group.
+    pub(super) fn is_one_of(&self, ids: &[String]) -> bool {
+        self.entries.iter().any(|entry| ids.contains(&entry.line.session_id.to_string()))
+    }
+
     /// How many have this status.
     pub(super) fn count(&self, status: RunStatus) -> usize {
         self.entries.iter().filter(|entry| entry.line.status == status).count()

@@ -21,6 +21,10 @@ pub(super) fn row(group: &Group<'_>, list: &List<'_>) -> Markup {
     match group.entries.as_slice() {
         [] => html! {},
         [entry] => single(entry, list),
+        [entry, ..] if list.query.alike.is_open(group) => html! {
+            (unfolded(group, entry, list))
+            @for entry in &group.entries { (single(entry, list)) }
+        },
         [entry, ..] => alike(group, entry, list),
     }
 }
@@ -123,15 +127,14 @@ fn alike(group: &Group<'_>, entry: &SessionEntry, list: &List<'_>) -> Markup {
     let worst = group.entries.iter().find(|entry| entry.line.status == RunStatus::Failed).unwrap_or(&entry);
     let names = group.entries.iter().take(NAMED).map(|entry| about(entry));
     let names = names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
-    let name = entry.line.title.as_deref().unwrap_or_default().split_whitespace().next().unwrap_or(NO_TITLE);
     let more = group.entries.len().saturating_sub(NAMED);
     html! {
-        li.sr.grp id={ "g-" (short_id(&entry.line.session_id.to_string())) } {
-            a href=(list.query.link(&[("alike", "0")])) {
+        li.sr.grp id={ "g-" (short_id(&group.name())) } data-open={ "/sessions/" (entry.line.session_id) } {
+            a href=(list.query.toggle(group)) {
                 @if failed > 0 { span.st.failed { i aria-hidden="true" { "✕" } (failed) " failed" } }
                 @else { (status(entry.line.status)) }
                 (severity(entry.line.severity))
-                span.ti { b { (brief(name, 120)) } " " span { (brief(&names, 200)) @if more > 0 { " and " (more) " more" } } }
+                span.ti { b { (name(entry)) } " " span { (brief(&names, 200)) @if more > 0 { " and " (more) " more" } } }
                 (line(worst))
                 span.mk { span.m.alike { (group.entries.len()) " alike, show each" } }
                 span.tk { (took(entry, list)) }
@@ -139,6 +142,24 @@ fn alike(group: &Group<'_>, entry: &SessionEntry, list: &List<'_>) -> Markup {
             }
         }
     }
+}
+
+/// The head of alike sessions whose rows follow it.
+fn unfolded(group: &Group<'_>, entry: &SessionEntry, list: &List<'_>) -> Markup {
+    html! {
+        li.sr.grp.open id={ "g-" (short_id(&group.name())) } data-open={ "/sessions/" (entry.line.session_id) } {
+            a href=(list.query.toggle(group)) {
+                span.ti { b { (name(entry)) } }
+                span.mk { span.m.alike { (group.entries.len()) " alike, show as one row" } }
+            }
+        }
+    }
+}
+
+/// The name of an alert: the first word of its title.
+fn name(entry: &SessionEntry) -> String {
+    let name = entry.line.title.as_deref().unwrap_or_default().split_whitespace().next().unwrap_or(NO_TITLE);
+    brief(name, 120)
 }
 
 /// What the alert is about, without its name.

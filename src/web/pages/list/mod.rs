@@ -8,6 +8,8 @@ use maud::{Markup, html};
 
 use self::alike::{Group, each, groups};
 use crate::investigation::chain::RunStatus;
+use crate::investigation::ids::SessionId;
+use crate::investigation::readable::text::short_id;
 use crate::reports::{SessionEntry, StatusCounts};
 use crate::web::pages::words::brief;
 
@@ -30,9 +32,61 @@ pub(in crate::web) struct Query {
     pub(in crate::web) status: String,
     pub(in crate::web) since: String,
     pub(in crate::web) q: String,
-    /// Shows each of several alike sessions.
-    pub(in crate::web) each: bool,
+    /// The id that the page begins after, and its number of sessions, as they stand in the address.
+    pub(in crate::web) before: String,
+    pub(in crate::web) limit: String,
+    pub(in crate::web) alike: Alike,
 }
+
+/// How alike sessions are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::web) enum Alike {
+    /// As one row; those that have a session with one of these ids are open.
+    Folded { open: Vec<String> },
+    /// Each by itself.
+    Each,
+}
+
+impl Default for Alike {
+    fn default() -> Self {
+        Self::Folded { open: Vec::new() }
+    }
+}
+
+impl Alike {
+    /// The parameter of an address: `0`, or ids with commas between them.
+    pub(in crate::web) fn of(word: &str) -> Self {
+        if word == "0" {
+            return Self::Each;
+        }
+        let ids = word.split(',').map(str::trim).filter_map(SessionId::parse);
+        Self::Folded { open: ids.take(MAX_OPEN).map(|id| id.to_string()).collect() }
+    }
+
+    fn word(&self) -> String {
+        match self {
+            Self::Folded { open } => open.join(","),
+            Self::Each => "0".to_owned(),
+        }
+    }
+
+    /// The parameter with which one more group is open, or one fewer.
+    fn toggled(&self, group: &Group<'_>) -> String {
+        let Self::Folded { open } = self else { return group.name() };
+        if !group.is_one_of(open) {
+            return open.iter().cloned().chain([group.name()]).collect::<Vec<_>>().join(",");
+        }
+        let is_of_group = |id: &&String| group.is_one_of(std::slice::from_ref(*id));
+        open.iter().filter(|id| !is_of_group(id)).cloned().collect::<Vec<_>>().join(",")
+    }
+
+    fn is_open(&self, group: &Group<'_>) -> bool {
+        matches!(self, Self::Folded { open } if group.is_one_of(open))
+    }
+}
+
+/// Open groups of an address.
+const MAX_OPEN: usize = 50;
 
 /// The system in one line. Each part is absent while its source does not answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -188,7 +242,10 @@ struct Day<'a> {
 fn days<'a>(list: &List<'a>) -> Vec<Day<'a>> {
     let is_running = |entry: &&SessionEntry| entry.line.status == RunStatus::Running;
     let (running, ended): (Vec<_>, Vec<_>) = list.entries.iter().partition(is_running);
-    let of = |entries: &[&'a SessionEntry]| if list.query.each { each(entries) } else { groups(entries) };
+    let of = |entries: &[&'a SessionEntry]| match list.query.alike {
+        Alike::Each => each(entries),
+        Alike::Folded { .. } => groups(entries),
+    };
     let mut days = Vec::new();
     if !running.is_empty() {
         days.push(Day { name: "Running".to_owned(), groups: of(&running) });
@@ -213,13 +270,22 @@ fn day_name(day: NaiveDate, today: NaiveDate) -> String {
 }
 
 impl Query {
-    /// The address of the list with other parameters.
+    /// The address of this page with a group of alike sessions opened or folded, at the place of the group.
+    fn toggle(&self, group: &Group<'_>) -> String {
+        let alike = self.alike.toggled(group);
+        let place = group.name();
+        format!("{}#g-{}", self.link(&[("alike", &alike), ("before", &self.before)]), short_id(&place))
+    }
+
+    /// The address of the list with other parameters, from its first page on.
     pub(in crate::web) fn link(&self, other: &[(&str, &str)]) -> String {
+        let alike = self.alike.word();
         let own = [
             ("status", self.status.as_str()),
             ("since", self.since.as_str()),
             ("q", self.q.as_str()),
-            ("alike", if self.each { "0" } else { "" }),
+            ("limit", self.limit.as_str()),
+            ("alike", alike.as_str()),
         ];
         let is_other = |name: &str| other.iter().any(|(key, _)| *key == name);
         let mut parameters = url::form_urlencoded::Serializer::new(String::new());

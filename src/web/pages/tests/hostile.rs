@@ -82,7 +82,7 @@ fn pages(text: &str) -> Vec<String> {
     (line.cause, line.error, line.fingerprint) = (Some(text.to_owned()), Some(text.to_owned()), Some(text.to_owned()));
     // The head of a request is bounded, so its texts are short.
     let asked: String = text.chars().take(200).collect();
-    let query = Query { q: asked.clone(), status: asked.clone(), since: asked.clone(), each: false };
+    let query = Query { q: asked.clone(), status: asked.clone(), since: asked.clone(), ..Query::default() };
     let entries = [line.clone(), line.clone(), line.clone(), line];
     let list = list(&List {
         entries: &entries[..],

@@ -3,11 +3,12 @@
 use crate::engine::ports::DeadReason;
 use crate::investigation::chain::RunStatus;
 use crate::investigation::execution::entry::{Mark, StopReason};
+use crate::investigation::ids::SessionId;
 use crate::investigation::summary::executive_summary;
 use crate::investigation::timeline::EventType;
 use crate::reports::{AlertReport, DispositionKind, SessionEntry, StatusCounts};
 use crate::web::assets::{ICON, SCRIPT, STYLE};
-use crate::web::pages::list::{List, Query, System, list};
+use crate::web::pages::list::{Alike, List, Query, System, list};
 use crate::web::pages::viewer::{Theme, Viewer};
 use crate::web::ports::Unavailable;
 use crate::web::testing::data::{at, elsewhere, ended, entry, id, report, running, story};
@@ -130,8 +131,48 @@ fn alike_sessions_are_one_row_and_running_ones_come_first() {
     let page = listed(&entries, &query, &system);
     assert_eq!(check(&page).err(), None);
     insta::assert_snapshot!("list", page.replace("><", ">\n<"));
-    let each = listed(&entries, &Query { each: true, ..query }, &system);
+    let each = listed(&entries, &Query { alike: Alike::Each, ..query }, &system);
     assert_eq!((page.matches("<li class=\"sr").count(), each.matches("<li class=\"sr").count()), (3, 8));
+}
+
+#[test]
+fn an_address_opens_one_of_several_folded_rows_at_its_place() {
+    let storm = |name: &str, first: u32| {
+        let of_storm = move |number: u32, name: &str| {
+            entry(&format!("{:08}", first - number), &format!("{name} batch/report-{number}"), RunStatus::Completed)
+        };
+        (0..5).map(|number| of_storm(number, name)).collect::<Vec<_>>()
+    };
+    let entries = [storm("KubeJobFailed", 40), storm("TargetDown", 20)].concat();
+    let query = |alike: &str| Query {
+        status: "completed".to_owned(),
+        since: "7d".to_owned(),
+        before: id("00000099").to_string(),
+        alike: Alike::of(alike),
+        ..Query::default()
+    };
+    let (first, second) = (id("00000036"), id("00000016"));
+    let rows = |page: &str| page.matches("<li class=\"sr").count();
+    let folded = listed(&entries, &query(""), &System::default());
+    assert_eq!(rows(&folded), 2);
+    let before = id("00000099");
+    let link = |alike: &str, place: SessionId| {
+        format!("href=\"/?status=completed&amp;since=7d{alike}&amp;before={before}#g-{}\"", place.short())
+    };
+    assert!(folded.contains(&link(&format!("&amp;alike={first}"), first)), "{folded}");
+    // The newest session of a row, for the key `o`.
+    assert!(folded.contains(&format!("data-open=\"/sessions/{}\"", id("00000040"))), "{folded}");
+    let one = listed(&entries, &query(&first.to_string()), &System::default());
+    assert_eq!((check(&one).err(), rows(&one)), (None, 1 + 5 + 1));
+    assert!(one.contains(&link("", first)) && one.contains("5 alike, show as one row"), "{one}");
+    assert!(one.contains(&link(&format!("&amp;alike={first}%2C{second}"), second)), "{one}");
+    // A link stays good when a newer alike session has begun, or an older one is on the next page.
+    for member in ["00000040", "00000038"] {
+        assert_eq!(rows(&listed(&entries, &query(&id(member).to_string()), &System::default())), 7);
+    }
+    for unknown in ["x", "1,2", "00000000-0000-7000-8000-000000000000"] {
+        assert_eq!(rows(&listed(&entries, &query(unknown), &System::default())), 2, "{unknown}");
+    }
 }
 
 #[test]

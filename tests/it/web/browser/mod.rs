@@ -5,6 +5,7 @@ mod process;
 mod driver;
 mod forms;
 mod calls;
+mod lists;
 mod states;
 mod live;
 mod queue;

@@ -1,0 +1,3 @@
+//! The list of sessions in the browser, by clicking: folded rows, filters, questions.
+
+mod groups;
