@@ -28,6 +28,8 @@ pub use dead_alert::DeadAlert;
 pub use disposition::DispositionKind;
 pub use excerpt::{Excerpt, ExcerptPage};
 pub use id_match::IdMatch;
-pub use sessions::{LastEvent, SessionEntry, SessionFilter, SessionLine, SessionPage, StatusCounts};
+pub use sessions::{
+    Facets, Label, LastEvent, MAX_FACETS, NoLabel, SessionEntry, SessionFilter, SessionLine, SessionPage, StatusCounts,
+};
 pub use shown_status::ShownStatus;
 pub use tokens::Tokens;

@@ -1,6 +1,7 @@
 //! The lines of lists of sessions.
 
-use std::time::Duration;
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::Queryable;
@@ -9,24 +10,81 @@ use serde::Serialize;
 use super::ShownStatus;
 use crate::engine::ports::RunStatus;
 use crate::investigation::alert::Severity;
+use crate::investigation::clock::Moment;
 use crate::investigation::execution::entry::{Mark, StopReason, with_text};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::EventType;
 
 use super::Tokens;
 
-/// Which sessions to list.
+/// Which sessions to list. An empty list of words selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
     /// The newest sessions, at most this many.
     pub limit: u32,
-    /// Only those with this status.
-    pub status: Option<RunStatus>,
-    /// Only those that were opened within this time, by the database's clock.
-    pub since: Option<Duration>,
+    /// Only those with one of these.
+    pub statuses: Vec<RunStatus>,
+    /// Only those whose alert has one of these.
+    pub severities: Vec<Severity>,
+    /// Only those of one of these chains.
+    pub chains: Vec<String>,
+    /// Only those whose alert is of one of these sources.
+    pub sources: Vec<String>,
+    /// Only those whose alert has each of these.
+    pub labels: Vec<Label>,
+    /// Only those that were opened at this moment or later, by the database's clock.
+    pub since: Option<Moment>,
+    /// Only those that were opened before this moment.
+    pub until: Option<Moment>,
     /// Only those whose alert or analysis has these words, in the syntax of web searches.
     pub search: Option<String>,
 }
+
+/// A label of an alert.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    pub key: String,
+    pub value: String,
+}
+
+/// A text that is no label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("accepted: key=value, for example namespace=checkout")]
+pub struct NoLabel;
+
+/// The longest key and value of a label, in bytes.
+const MAX_LABEL: usize = 300;
+
+impl FromStr for Label {
+    type Err = NoLabel;
+
+    /// Reads `key=value`. Quotes around the value, as in a query of Prometheus, are not part of it.
+    fn from_str(text: &str) -> Result<Self, NoLabel> {
+        let (key, value) = text.split_once('=').ok_or(NoLabel)?;
+        let (key, value) = (key.trim(), value.trim());
+        let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+        let is_key = key.chars().any(char::is_alphanumeric) && key.len() <= MAX_LABEL;
+        let is_value = !value.is_empty() && value.len() <= MAX_LABEL;
+        let is_label = is_key && is_value && !text.chars().any(char::is_control);
+        is_label.then(|| Self { key: key.to_owned(), value: value.to_owned() }).ok_or(NoLabel)
+    }
+}
+
+impl Display for Label {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={}", self.key, self.value)
+    }
+}
+
+/// The words that sessions of the store have, for choices: each at most [`MAX_FACETS`] in the order of the alphabet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facets {
+    pub chains: Vec<String>,
+    pub sources: Vec<String>,
+}
+
+/// Words of one kind that are offered.
+pub const MAX_FACETS: usize = 50;
 
 /// A session, as a list shows it.
 #[derive(Clone, Debug, PartialEq, Queryable, Serialize)]
@@ -103,4 +161,26 @@ pub struct StatusCounts {
     pub failed: i64,
     pub cancelled: i64,
     pub timed_out: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_has_a_key_and_a_value() {
+        for (text, key, value) in [
+            ("namespace=checkout", "namespace", "checkout"),
+            (" namespace = \"check out\" ", "namespace", "check out"),
+            ("query=a=b", "query", "a=b"),
+            ("app.kubernetes.io/name=shop", "app.kubernetes.io/name", "shop"),
+        ] {
+            let label: Label = text.parse().unwrap();
+            assert_eq!((label.key.as_str(), label.value.as_str()), (key, value));
+            assert_eq!(label.to_string().parse(), Ok(label));
+        }
+        for text in ["", "namespace", "=x", "_=x", "x=", "x=\"\"", "x=a\nb"] {
+            assert_eq!(text.parse::<Label>(), Err(NoLabel), "{text}");
+        }
+    }
 }

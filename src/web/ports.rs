@@ -12,7 +12,7 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts,
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry, SessionPage, StatusCounts,
 };
 
 /// A service that does not answer. The text names it, has the reason in one line, and no secret.
@@ -27,6 +27,9 @@ pub trait Reader: Send + Sync + 'static {
 
     /// How many sessions each status has, among those that `page` without its status, limit and `before` selects.
     fn counts(&self, page: SessionPage) -> impl Future<Output = Result<StatusCounts, Unavailable>> + Send;
+
+    /// The words of all sessions that the list is filtered by.
+    fn facets(&self) -> impl Future<Output = Result<Facets, Unavailable>> + Send;
 
     /// The alert or session whose id begins or ends with `part`, of six characters or more.
     fn find(&self, part: &str) -> impl Future<Output = Result<IdMatch, Unavailable>> + Send;

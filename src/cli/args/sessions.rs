@@ -6,11 +6,13 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::{duration, header_value};
+use super::values::{duration, header_value, since, until};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::ViewArgs;
 use crate::engine::ports::RunStatus;
 use crate::investigation::alert::Severity;
+use crate::investigation::clock::Moment;
+use crate::reports::Label;
 use crate::reports::calls::CallNumber;
 
 /// A list shows at most so many rows.
@@ -58,12 +60,27 @@ pub struct SessionsListArgs {
     #[arg(long, short = 'n', value_name = "NUMBER", default_value = "20")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LIST))]
     pub limit: u32,
-    /// Only those with this status: running, completed, failed, cancelled, timed-out
-    #[arg(long, value_name = "STATUS", hide_possible_values = true)]
-    pub status: Option<RunStatus>,
-    /// Only those that were opened within this time: 30m, 24h, 7d
-    #[arg(long, value_name = "AGE", value_parser = duration)]
-    pub since: Option<Duration>,
+    /// Only those with this status: running, completed, failed, cancelled, timed-out; several with commas
+    #[arg(long, value_name = "STATUS", hide_possible_values = true, value_delimiter = ',')]
+    pub status: Vec<RunStatus>,
+    /// Only those with this severity: critical, high, normal, low; several with commas
+    #[arg(long, value_name = "SEVERITY", hide_possible_values = true, value_delimiter = ',')]
+    pub severity: Vec<Severity>,
+    /// Only those of this chain; several with commas
+    #[arg(long, value_name = "CHAIN", value_delimiter = ',', value_parser = header_value)]
+    pub chain: Vec<String>,
+    /// Only those whose alert came from this source, such as alertmanager; several with commas
+    #[arg(long, value_name = "SOURCE", value_delimiter = ',', value_parser = header_value)]
+    pub source: Vec<String>,
+    /// Only those whose alert has this label; repeated: each of them
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Label::from_str)]
+    pub label: Vec<Label>,
+    /// Only those that were opened since then: 30m, 24h, 7d, today, yesterday, 2026-11-27, 2026-11-27T10:00Z
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub since: Option<Moment>,
+    /// Only those that were opened before then; of a day: up to its end
+    #[arg(long, value_name = "TIME", value_parser = until)]
+    pub until: Option<Moment>,
     /// Only those with these words in alert or analysis; "two words" for a phrase, -word for one that must not be there
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub search: Option<String>,

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use chrono::Utc;
+
+use crate::config::read::moment::{ACCEPTED, Edge, parse_moment};
 use crate::config::read::units::parse_duration;
 use crate::drill::BUILTIN;
+use crate::investigation::clock::Moment;
 
 /// The longest duration of an argument: a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(36_500 * 86_400);
@@ -15,6 +19,26 @@ const MAX_DURATION: Duration = Duration::from_secs(36_500 * 86_400);
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = parse_duration(text).filter(|duration| *duration <= MAX_DURATION);
     duration.ok_or_else(|| format!("invalid duration \"{text}\": use 500ms, 30s, 2m, 1h or 90d"))
+}
+
+/// The beginning of a period.
+///
+/// # Errors
+/// A message for the user when the text is no moment.
+pub(super) fn since(text: &str) -> Result<Moment, String> {
+    moment(text, Edge::Begin)
+}
+
+/// The end of a period.
+///
+/// # Errors
+/// A message for the user when the text is no moment.
+pub(super) fn until(text: &str) -> Result<Moment, String> {
+    moment(text, Edge::End)
+}
+
+fn moment(text: &str, edge: Edge) -> Result<Moment, String> {
+    parse_moment(text, edge, Utc::now()).ok_or_else(|| format!("accepted: {ACCEPTED}; days and times are those of UTC"))
 }
 
 /// A value for a header: one line of text, not empty.

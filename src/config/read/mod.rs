@@ -7,5 +7,6 @@ pub mod yaml;
 pub(crate) mod reader;
 mod written;
 pub(crate) mod units;
+pub(crate) mod moment;
 pub(crate) mod template;
 pub(crate) mod fault;

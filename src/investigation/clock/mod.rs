@@ -18,6 +18,14 @@ const LAST_TURNS: u32 = 5;
 /// The sources whose time is the one since which the alert fires.
 const SOURCES_WITH_FIRING_TIME: [&str; 2] = ["alertmanager", "grafana"];
 
+/// A moment that a list begins or ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// So long before the present of the clock that stamps the rows.
+    Ago(std::time::Duration),
+    At(DateTime<Utc>),
+}
+
 /// The times that the first message of an agent refers to, frozen with its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockPlan {

@@ -16,7 +16,7 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts,
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry, SessionPage, StatusCounts,
 };
 use crate::roles::connect::Addresses;
 use crate::roles::doctor::{Part, checks_of_web};
@@ -106,6 +106,10 @@ impl Reader for Backend {
 
     async fn counts(&self, page: SessionPage) -> Result<StatusCounts, Unavailable> {
         self.read(self.store.status_counts(page)).await
+    }
+
+    async fn facets(&self) -> Result<Facets, Unavailable> {
+        self.read(self.store.facets()).await
     }
 
     async fn find(&self, part: &str) -> Result<IdMatch, Unavailable> {

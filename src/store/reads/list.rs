@@ -1,8 +1,9 @@
-//! The list of sessions: newest first, filtered by status, age and words.
+//! The list of sessions, newest first.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 
+use super::filter::filtered;
 use crate::reports::{SessionFilter, SessionLine};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
@@ -30,38 +31,12 @@ impl Store {
     }
 }
 
-/// Adds the conditions of a filter to a boxed query, whose type has no name that two queries share. The search uses the
-/// expressions of the two indexes: any other expression would read every body.
-macro_rules! filtered {
-    ($query:ident, $filter:ident) => {
-        if let Some(status) = $filter.status {
-            $query = $query.filter(alert_sessions::status.eq(status.as_str()));
-        }
-        if let Some(since) = $filter.since {
-            let begin = diesel::dsl::sql::<diesel::sql_types::Timestamptz>("now() - make_interval(secs => ")
-                .bind::<diesel::sql_types::Double, _>(since.as_secs_f64())
-                .sql(")");
-            $query = $query.filter(alert_sessions::created_at.ge(begin));
-        }
-        if let Some(words) = &$filter.search {
-            let found = diesel::dsl::sql::<diesel::sql_types::Bool>(
-                "alert_sessions.session_id IN (SELECT alert_id FROM alerts WHERE body IS NOT NULL AND ",
-            )
-            .sql("to_tsvector('simple', left(body, 150000)) @@ websearch_to_tsquery('simple', ")
-            .bind::<diesel::sql_types::Text, _>(words.clone())
-            .sql(") UNION ALL SELECT session_id FROM alert_sessions WHERE final_analysis IS NOT NULL AND ")
-            .sql("to_tsvector('simple', left(final_analysis, 150000)) @@ websearch_to_tsquery('simple', ")
-            .bind::<diesel::sql_types::Text, _>(words.clone())
-            .sql("))");
-            $query = $query.filter(found);
-        }
-    };
-}
-
-pub(super) use filtered;
-
 fn count(connection: &mut PgConnection, filter: &SessionFilter) -> QueryResult<i64> {
-    let mut query = alert_sessions::table.select(alert_sessions::session_id).limit(MAX_COUNTED).into_boxed();
+    let mut query = alert_sessions::table
+        .left_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
+        .select(alert_sessions::session_id)
+        .limit(MAX_COUNTED)
+        .into_boxed();
     filtered!(query, filter);
     let found: Vec<uuid::Uuid> = query.load(connection)?;
     Ok(i64::try_from(found.len()).unwrap_or(MAX_COUNTED))

@@ -6,6 +6,7 @@ pub(crate) mod result;
 pub(crate) mod alert_updates;
 pub(crate) mod history;
 pub(crate) mod thread;
+pub(crate) mod filter;
 pub(crate) mod list;
 pub(crate) mod pages;
 pub(crate) mod resolve;

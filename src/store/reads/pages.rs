@@ -6,10 +6,12 @@ use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 
-use super::list::filtered;
+use super::filter::filtered;
 use crate::engine::ports::RunStatus;
 use crate::investigation::summary;
-use crate::reports::{DeadAlert, LastEvent, SessionEntry, SessionLine, SessionPage, ShownStatus, StatusCounts, Tokens};
+use crate::reports::{
+    DeadAlert, Facets, LastEvent, MAX_FACETS, SessionEntry, SessionLine, SessionPage, ShownStatus, StatusCounts, Tokens,
+};
 use crate::store::call::Operation;
 use crate::store::connect::Store;
 use crate::store::error::Error;
@@ -109,6 +111,14 @@ impl Store {
         Ok(counts)
     }
 
+    /// The chains of sessions and the sources of alerts. An index is read once for each word.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn facets(&self) -> Result<Facets, Error> {
+        self.run(Operation::Command, facets).await
+    }
+
     /// The newest alerts that were given up, newest first.
     ///
     /// # Errors
@@ -171,8 +181,9 @@ fn entries(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec
 
 fn counts(connection: &mut PgConnection, page: &SessionPage) -> QueryResult<Vec<(ShownStatus, i64)>> {
     let mut filter = page.filter.clone();
-    filter.status = None;
+    filter.statuses.clear();
     let mut query = alert_sessions::table
+        .left_join(alerts::table.on(alerts::alert_id.eq(alert_sessions::session_id)))
         .group_by(alert_sessions::status)
         .select((alert_sessions::status, count_star()))
         .into_boxed();
@@ -196,4 +207,47 @@ fn dead(connection: &mut PgConnection, limit: u32) -> QueryResult<Vec<DeadAlert>
             sql::<Nullable<Text>>("left(alerts.body, 4000)"),
         ))
         .load(connection)
+}
+
+/// The words of an indexed column, each read by a step to the next higher one.
+macro_rules! words_of {
+    ($column:literal, $table:literal) => {
+        concat!(
+            "WITH RECURSIVE word AS ((SELECT ",
+            $column,
+            " AS w FROM ",
+            $table,
+            " WHERE ",
+            $column,
+            " IS NOT NULL ORDER BY ",
+            $column,
+            " LIMIT 1) UNION ALL SELECT (SELECT ",
+            $column,
+            " FROM ",
+            $table,
+            " WHERE ",
+            $column,
+            " > word.w ORDER BY ",
+            $column,
+            " LIMIT 1) FROM word WHERE word.w IS NOT NULL) ",
+            "SELECT ARRAY(SELECT w FROM word WHERE w IS NOT NULL LIMIT $1) AS words"
+        )
+    };
+}
+
+#[derive(QueryableByName)]
+struct Words {
+    #[diesel(sql_type = Array<Text>)]
+    words: Vec<String>,
+}
+
+fn facets(connection: &mut PgConnection) -> QueryResult<Facets> {
+    let limit = i64::try_from(MAX_FACETS).unwrap_or(i64::MAX);
+    let mut read = |statement: &str| -> QueryResult<Vec<String>> {
+        let words: Words = diesel::sql_query(statement).bind::<BigInt, _>(limit).get_result(connection)?;
+        Ok(words.words)
+    };
+    let chains = read(words_of!("chain", "alert_sessions"))?;
+    let sources = read(words_of!("source", "alerts"))?;
+    Ok(Facets { chains, sources })
 }

@@ -1,27 +1,37 @@
 //! The parameters of a list of sessions, for the API and the page.
 
-use serde::Deserialize;
+use chrono::{DateTime, Utc};
 
-use crate::config::read::units::parse_duration;
+use crate::config::read::moment::{self, Edge, parse_moment};
 use crate::engine::ports::RunStatus;
+use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
-use crate::reports::{SessionFilter, SessionPage};
+use crate::reports::{Label, SessionFilter, SessionPage};
 use crate::web::fault::Fault;
 
 /// Sessions of a page, unless the query has another number.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 500;
-/// The longest search, in bytes.
+/// The longest search, and the longest name of a chain or source, in bytes.
 const MAX_SEARCH: usize = 200;
+/// Values of one parameter.
+const MAX_VALUES: usize = 20;
 
-/// The parameters as sent. An empty one counts as absent, as forms send it.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+/// The parameters as sent. An empty one counts as absent, as forms send it; a name that is not listed here, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::web) struct ListQuery {
-    /// A word of [`RunStatus`].
-    pub(in crate::web) status: String,
-    /// A duration such as `24h`.
-    pub(in crate::web) since: String,
+    /// Words of [`RunStatus`].
+    pub(in crate::web) status: Vec<String>,
+    /// Words of [`Severity`].
+    pub(in crate::web) severity: Vec<String>,
+    pub(in crate::web) chain: Vec<String>,
+    pub(in crate::web) source: Vec<String>,
+    /// Each `key=value`; a session has to have all of them.
+    pub(in crate::web) label: Vec<String>,
+    /// A moment, or an empty text for all times; `None` where the address has neither.
+    pub(in crate::web) since: Option<String>,
+    /// A moment.
+    pub(in crate::web) until: String,
     /// Words in the syntax of web searches.
     pub(in crate::web) q: String,
     /// The id after which the page begins.
@@ -30,61 +40,313 @@ pub(in crate::web) struct ListQuery {
     pub(in crate::web) limit: String,
 }
 
+/// What the parameters select.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::web) struct Selection {
+    pub(in crate::web) page: SessionPage,
+    /// The parameters that say something.
+    pub(in crate::web) query: ListQuery,
+    /// What the others would have to be.
+    pub(in crate::web) faults: Vec<String>,
+}
+
+/// A value of the filter, as a person reads it, and the parameters without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::web) struct Part {
+    pub(in crate::web) name: &'static str,
+    pub(in crate::web) value: String,
+    pub(in crate::web) without: ListQuery,
+}
+
 impl ListQuery {
-    /// The page that the parameters select.
-    pub(in crate::web) fn page(&self) -> Result<SessionPage, Fault> {
-        let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-        let wrong = |name: &str, accepted: &str| Fault::Invalid(format!("{name}: accepted: {accepted}"));
-        let status = given(&self.status).map(|word| {
-            let known = RunStatus::ALL.into_iter().find(|status| status.as_str() == word);
-            known.ok_or_else(|| wrong("status", &RunStatus::ALL.map(RunStatus::as_str).join(", ")))
-        });
-        let since = given(&self.since)
-            .map(|text| parse_duration(&text).ok_or_else(|| wrong("since", "a duration such as 24h or 7d")));
-        let before = given(&self.before)
-            .map(|text| SessionId::parse(&text).ok_or_else(|| wrong("before", "the id of a session")));
-        let limit = given(&self.limit).map(|text| {
-            let number = text.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
-            number.ok_or_else(|| wrong("limit", &format!("1 to {MAX_LIMIT}")))
-        });
-        if self.q.len() > MAX_SEARCH {
-            return Err(wrong("q", &format!("at most {MAX_SEARCH} bytes")));
+    /// The parameters of an address. Those that select by words may be repeated, or have several words with commas
+    /// between them; of any other one the last value counts.
+    pub(in crate::web) fn of(query: Option<&str>) -> Self {
+        let mut read = Self::default();
+        for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            let value = value.trim();
+            let words = |list: &mut Vec<String>| list.extend(value.split(',').filter_map(given));
+            match name.as_ref() {
+                "since" => read.since = Some(value.to_owned()),
+                _ if value.is_empty() => {}
+                "status" => words(&mut read.status),
+                "severity" => words(&mut read.severity),
+                "chain" => words(&mut read.chain),
+                "source" => words(&mut read.source),
+                "label" => read.label.push(value.to_owned()),
+                "until" => read.until = value.to_owned(),
+                "q" => read.q = value.to_owned(),
+                "before" => read.before = value.to_owned(),
+                "limit" => read.limit = value.to_owned(),
+                _ => {}
+            }
         }
-        let filter = SessionFilter {
-            limit: limit.transpose()?.unwrap_or(DEFAULT_LIMIT),
-            status: status.transpose()?,
-            since: since.transpose()?,
-            search: given(&self.q),
-        };
-        Ok(SessionPage { filter, before: before.transpose()? })
+        for list in [&mut read.status, &mut read.severity, &mut read.chain, &mut read.source, &mut read.label] {
+            let mut seen = std::collections::BTreeSet::new();
+            list.retain(|word| seen.insert(word.clone()));
+        }
+        read
     }
+
+    /// The page that the parameters select.
+    ///
+    /// # Errors
+    /// When one of them is wrong.
+    pub(in crate::web) fn page(&self, now: DateTime<Utc>) -> Result<SessionPage, Fault> {
+        let Selection { page, mut faults, .. } = self.selection(now);
+        if faults.is_empty() { Ok(page) } else { Err(Fault::Invalid(faults.swap_remove(0))) }
+    }
+
+    /// What those parameters select that say something.
+    pub(in crate::web) fn selection(&self, now: DateTime<Utc>) -> Selection {
+        let mut reading = Reading { query: self.clone(), faults: Vec::new() };
+        let statuses = reading.words("status", |query| &mut query.status, &accepted_statuses(), status);
+        let severities = reading.words("severity", |query| &mut query.severity, &accepted_severities(), severity);
+        let name = |word: &str| (word.len() <= MAX_SEARCH).then(|| word.to_owned());
+        let chains = reading.words("chain", |query| &mut query.chain, "names of chains", name);
+        let sources = reading.words("source", |query| &mut query.source, "names of sources", name);
+        let label = |text: &str| text.parse::<Label>().ok();
+        let labels =
+            reading.words("label", |query| &mut query.label, "key=value, for example namespace=checkout", label);
+        let since = self.since.as_deref().and_then(given);
+        let since =
+            reading.one("since", since.as_deref(), moment::ACCEPTED, |text| parse_moment(text, Edge::Begin, now));
+        let until = given(&self.until);
+        let until = reading.one("until", until.as_deref(), moment::ACCEPTED, |text| parse_moment(text, Edge::End, now));
+        let before = given(&self.before);
+        let before = reading.one("before", before.as_deref(), "the id of a session", SessionId::parse);
+        let limit = given(&self.limit);
+        let accepted = format!("1 to {MAX_LIMIT}");
+        let in_range = |text: &str| text.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
+        let limit = reading.one("limit", limit.as_deref(), &accepted, in_range);
+        let search = given(&self.q);
+        let accepted = format!("at most {MAX_SEARCH} bytes");
+        let in_bound = |text: &str| (text.len() <= MAX_SEARCH).then(|| text.to_owned());
+        let search = reading.one("q", search.as_deref(), &accepted, in_bound);
+        let limit = limit.unwrap_or(DEFAULT_LIMIT);
+        let filter = SessionFilter { limit, statuses, severities, chains, sources, labels, since, until, search };
+        Selection { page: SessionPage { filter, before }, query: reading.query, faults: reading.faults }
+    }
+
+    /// Each parameter with its value, for an address. An empty period differs from none.
+    pub(in crate::web) fn pairs(&self) -> Vec<Pair<'_>> {
+        let lists = [
+            ("status", &self.status),
+            ("severity", &self.severity),
+            ("chain", &self.chain),
+            ("source", &self.source),
+            ("label", &self.label),
+        ];
+        let lists = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |value| Pair { name, value }));
+        let since = self.since.iter().map(|value| Pair { name: "since", value });
+        let texts = [("until", &self.until), ("q", &self.q), ("limit", &self.limit)];
+        let texts = texts.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| Pair { name, value });
+        lists.chain(since).chain(texts).collect()
+    }
+
+    /// Each value that hides sessions.
+    pub(in crate::web) fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let lists: [(&'static str, List); 5] = [
+            ("status", |query| &mut query.status),
+            ("severity", |query| &mut query.severity),
+            ("chain", |query| &mut query.chain),
+            ("source", |query| &mut query.source),
+            ("label", |query| &mut query.label),
+        ];
+        for (name, list) in lists {
+            for value in list(&mut self.clone()) {
+                let mut without = self.clone();
+                list(&mut without).retain(|other| other != value);
+                parts.push(Part { name, value: value.clone(), without });
+            }
+        }
+        if let Some(since) = self.since.clone().filter(|since| !since.is_empty()) {
+            let without = Self { since: Some(String::new()), ..self.clone() };
+            parts.push(Part { name: "since", value: since, without });
+        }
+        if !self.until.is_empty() {
+            let without = Self { until: String::new(), ..self.clone() };
+            parts.push(Part { name: "until", value: self.until.clone(), without });
+        }
+        if !self.q.is_empty() {
+            let without = Self { q: String::new(), ..self.clone() };
+            parts.push(Part { name: "words", value: self.q.clone(), without });
+        }
+        parts
+    }
+}
+
+/// A parameter of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::web) struct Pair<'q> {
+    pub(in crate::web) name: &'static str,
+    pub(in crate::web) value: &'q str,
+}
+
+/// The values of one parameter.
+type List = fn(&mut ListQuery) -> &mut Vec<String>;
+
+/// Reads parameters, and removes the wrong ones from the query.
+struct Reading {
+    query: ListQuery,
+    faults: Vec<String>,
+}
+
+impl Reading {
+    fn words<T>(&mut self, name: &str, list: List, accepted: &str, read: impl Fn(&str) -> Option<T>) -> Vec<T> {
+        let words = std::mem::take(list(&mut self.query));
+        let mut values = Vec::new();
+        let is_too_many = words.len() > MAX_VALUES;
+        for word in words.into_iter().take(MAX_VALUES) {
+            match read(&word) {
+                Some(value) => {
+                    list(&mut self.query).push(word);
+                    values.push(value);
+                }
+                None => self.faults.push(format!("{name}: accepted: {accepted}")),
+            }
+        }
+        if is_too_many {
+            self.faults.push(format!("{name}: accepted: at most {MAX_VALUES} values"));
+        }
+        values
+    }
+
+    fn one<T>(
+        &mut self,
+        name: &str,
+        given: Option<&str>,
+        accepted: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let value = read(given?);
+        if value.is_none() {
+            self.faults.push(format!("{name}: accepted: {accepted}"));
+            match name {
+                "since" => self.query.since = None,
+                "until" => self.query.until.clear(),
+                "before" => self.query.before.clear(),
+                "limit" => self.query.limit.clear(),
+                _ => self.query.q.clear(),
+            }
+        }
+        value
+    }
+}
+
+fn given(text: &str) -> Option<String> {
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// `timed-out` is the word of the commands.
+fn status(word: &str) -> Option<RunStatus> {
+    let word = word.replace('-', "_");
+    RunStatus::ALL.into_iter().find(|status| status.as_str() == word)
+}
+
+fn severity(word: &str) -> Option<Severity> {
+    word.parse().ok()
+}
+
+fn accepted_statuses() -> String {
+    RunStatus::ALL.map(RunStatus::as_str).join(", ")
+}
+
+fn accepted_severities() -> String {
+    Severity::ALL.map(Severity::as_str).join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::investigation::clock::Moment;
+
+    fn now() -> DateTime<Utc> {
+        DateTime::parse_from_rfc3339("2026-11-28T06:30:00Z").unwrap().to_utc()
+    }
+
+    fn at(text: &str) -> Option<Moment> {
+        Some(Moment::At(DateTime::parse_from_rfc3339(text).unwrap().to_utc()))
+    }
 
     #[test]
     fn parameters_are_checked_and_empty_ones_are_absent() {
-        let query = ListQuery { status: "failed".into(), since: "24h".into(), q: " oom ".into(), ..Default::default() };
+        let query = "status=failed&status=timed-out,running&severity=high,critical&chain=a&source=&label=a%3Db&since=24h\
+                     &q=+oom+&other=1&before=&until=2026-11-27&label=c=d,e";
+        let label = |key: &str, value: &str| Label { key: key.to_owned(), value: value.to_owned() };
         let filter = SessionFilter {
             limit: 50,
-            status: Some(RunStatus::Failed),
-            since: Some(Duration::from_hours(24)),
+            statuses: vec![RunStatus::Failed, RunStatus::TimedOut, RunStatus::Running],
+            severities: vec![Severity::High, Severity::Critical],
+            chains: vec!["a".to_owned()],
+            sources: Vec::new(),
+            labels: vec![label("a", "b"), label("c", "d,e")],
+            since: Some(Moment::Ago(Duration::from_hours(24))),
+            until: at("2026-11-28T00:00:00Z"),
             search: Some("oom".to_owned()),
         };
-        assert_eq!(query.page().unwrap(), SessionPage { filter, before: None });
+        let page = ListQuery::of(Some(query)).page(now()).unwrap();
+        assert_eq!(page, SessionPage { filter, before: None });
+        assert_eq!(
+            ListQuery::of(Some("since=2026-11-27T10:00Z")).page(now()).unwrap().filter.since,
+            at("2026-11-27T10:00:00Z")
+        );
+        let accepted = "since: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z";
         for (wrong, named) in [
-            (ListQuery { status: "lost".into(), ..Default::default() }, "status: accepted: running, completed"),
-            (ListQuery { since: "yesterday".into(), ..Default::default() }, "since"),
-            (ListQuery { before: "7".into(), ..Default::default() }, "before"),
-            (ListQuery { limit: "501".into(), ..Default::default() }, "limit: accepted: 1 to 500"),
-            (ListQuery { limit: "0".into(), ..Default::default() }, "limit"),
-            (ListQuery { q: "a".repeat(201), ..Default::default() }, "q: accepted: at most 200 bytes"),
+            ("status=lost", "status: accepted: running, completed"),
+            ("severity=bad", "severity: accepted: critical, high, normal, low"),
+            ("label=x", "label: accepted: key=value"),
+            ("since=tomorrow", accepted),
+            ("until=2026-13-01", "until: accepted: 3h"),
+            ("before=7", "before"),
+            ("limit=501", "limit: accepted: 1 to 500"),
+            ("limit=0", "limit"),
+            (&format!("q={}", "a".repeat(201)), "q: accepted: at most 200 bytes"),
+            (&format!("chain={}", "a".repeat(201)), "chain: accepted"),
+            (&(0..30).map(|n| format!("chain={n}&")).collect::<String>(), "chain: accepted: at most 20 values"),
         ] {
-            assert!(wrong.page().unwrap_err().to_string().starts_with(named), "{wrong:?}");
+            let fault = ListQuery::of(Some(wrong)).page(now()).unwrap_err().to_string();
+            assert!(fault.starts_with(named), "{wrong}: {fault}");
+        }
+    }
+
+    #[test]
+    fn a_page_keeps_what_is_right_of_a_wrong_address() {
+        let selection =
+            ListQuery::of(Some("status=lost,failed&since=tomorrow&label=x&label=a=b&until=x")).selection(now());
+        assert_eq!(selection.query, ListQuery::of(Some("status=failed&label=a=b")));
+        assert_eq!(selection.page.filter.statuses, [RunStatus::Failed]);
+        assert_eq!(selection.faults.len(), 4, "{:?}", selection.faults);
+    }
+
+    #[test]
+    fn each_value_can_be_left_out_alone() {
+        let query = ListQuery::of(Some("status=failed&severity=high,low&label=a=b&since=7d&until=1d&q=x"));
+        let parts = query.parts();
+        let named: Vec<String> = parts.iter().map(|part| format!("{} {}", part.name, part.value)).collect();
+        let expected =
+            ["status failed", "severity high", "severity low", "label a=b", "since 7d", "until 1d", "words x"];
+        assert_eq!(named, expected);
+        assert_eq!(parts[1].without, ListQuery::of(Some("status=failed&severity=low&label=a=b&since=7d&until=1d&q=x")));
+        assert!(parts.iter().all(|part| part.without.parts().len() == 6));
+    }
+
+    proptest! {
+        #[test]
+        fn no_address_breaks_the_page(query in "([a-z]{0,6}(status|since|label|until|severity|q|limit)?=[^#]{0,12}&){0,6}") {
+            let selection = ListQuery::of(Some(&query)).selection(now());
+            // What is kept is right, and stays so when it is written as an address.
+            let again = selection.query.selection(now());
+            prop_assert_eq!((&again.page, again.faults.len()), (&selection.page, 0));
+            let mut written = url::form_urlencoded::Serializer::new(String::new());
+            selection.query.pairs().iter().for_each(|pair| { written.append_pair(pair.name, pair.value); });
+            let read = ListQuery::of(Some(&written.finish())).selection(now());
+            prop_assert_eq!(read.page.filter, selection.page.filter);
         }
     }
 }

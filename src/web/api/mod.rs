@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 
 pub(super) use self::calls::{CallPath, call_at, calls_of};
 pub(super) use self::events::{EventPath, event_at};
-pub(super) use self::list::ListQuery;
+pub(super) use self::list::{ListQuery, Part};
 
 use super::Shared;
 use super::fault::Fault;

@@ -5,7 +5,7 @@ use axum::http::Uri;
 use axum::response::Response;
 use serde::Serialize;
 
-use super::{Answer, ListQuery, OK, answered, find, query, unseen};
+use super::{Answer, ListQuery, OK, answered, find, unseen};
 use crate::investigation::ids::SessionId;
 use crate::reports::{SessionEntry, StatusCounts};
 use crate::web::ports::Backend;
@@ -25,7 +25,7 @@ pub(super) async fn list<B: Backend>(State(web): State<Shared<B>>, uri: Uri) -> 
 }
 
 async fn listed<B: Backend>(web: &Shared<B>, uri: &Uri) -> Answer {
-    let page = query::<ListQuery>(uri)?.page()?;
+    let page = ListQuery::of(uri.query()).page(chrono::Utc::now())?;
     let limit = usize::try_from(page.filter.limit).unwrap_or(usize::MAX);
     let (sessions, counts) = tokio::join!(web.backend.sessions(page.clone()), web.backend.counts(page));
     let sessions = sessions?;

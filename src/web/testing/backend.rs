@@ -20,7 +20,8 @@ use crate::listener::Limits;
 use crate::reports::calls::testing::rebuilt;
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
 use crate::reports::{
-    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, IdMatch, SessionEntry, SessionPage, StatusCounts, Verdict,
+    AlertReport, Check, DeadAlert, Excerpt, ExcerptPage, Facets, IdMatch, SessionEntry, SessionPage, StatusCounts,
+    Verdict,
 };
 use crate::web::access::{Allow, Gate, Hosts, Mode};
 use crate::web::hub::Hub;
@@ -133,6 +134,10 @@ impl Reader for FakeBackend {
 
     async fn counts(&self, _: SessionPage) -> Result<StatusCounts, Unavailable> {
         Ok(StatusCounts::default())
+    }
+
+    async fn facets(&self) -> Result<Facets, Unavailable> {
+        Ok(Facets { chains: vec!["default".to_owned()], sources: vec!["alertmanager".to_owned()] })
     }
 
     async fn find(&self, part: &str) -> Result<IdMatch, Unavailable> {

@@ -5,7 +5,7 @@
     reason = "the places of ASCII characters are boundaries, and a test fails by panicking"
 )]
 
-const ELEMENTS: [&str; 75] = [
+const ELEMENTS: [&str; 77] = [
     "a",
     "article",
     "aside",
@@ -22,6 +22,7 @@ const ELEMENTS: [&str; 75] = [
     "dl",
     "dt",
     "em",
+    "fieldset",
     "figcaption",
     "figure",
     "footer",
@@ -40,6 +41,7 @@ const ELEMENTS: [&str; 75] = [
     "input",
     "kbd",
     "label",
+    "legend",
     "li",
     "line",
     "link",
@@ -83,7 +85,7 @@ const ELEMENTS: [&str; 75] = [
     "wbr",
 ];
 const VOID: [&str; 6] = ["br", "hr", "input", "link", "meta", "wbr"];
-const ATTRIBUTES: [&str; 62] = [
+const ATTRIBUTES: [&str; 63] = [
     "action",
     "aria-current",
     "aria-hidden",
@@ -92,6 +94,7 @@ const ATTRIBUTES: [&str; 62] = [
     "aria-live",
     "autocomplete",
     "charset",
+    "checked",
     "class",
     "content",
     "d",

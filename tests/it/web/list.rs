@@ -62,6 +62,56 @@ async fn pages_follow_each_other_by_key_and_filters_select() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_filter_of_the_api_selects_and_a_wrong_word_is_refused_by_its_name() {
+    let system = TestSystem::start(&[]).await;
+    system.database.execute(&SESSIONS.replace("COUNT", "25"));
+    system.database.execute(
+        "UPDATE alerts SET source = CASE WHEN stream_sequence < 11 THEN 'grafana' ELSE 'alertmanager' END,
+           severity = CASE WHEN stream_sequence % 5 = 0 THEN 'critical' ELSE 'high' END,
+           body = E'labels:\\n  namespace: ' || CASE WHEN stream_sequence < 6 THEN 'shop' ELSE 'other' END;
+         UPDATE alert_sessions SET chain = 'team' WHERE right(session_id::text, 1) = '1'",
+    );
+    let web = Web::start(&system, &[]).await;
+    let (today, tomorrow) = ("today", (chrono::Utc::now() + chrono::TimeDelta::days(1)).format("%Y-%m-%dT%H:%M"));
+    for (query, count) in [
+        ("severity=critical", 5),
+        ("severity=critical,high", 25),
+        ("severity=critical&status=failed&status=completed", 5),
+        ("status=failed", 2),
+        ("source=grafana", 10),
+        ("source=grafana&source=alertmanager", 25),
+        ("chain=team", 2),
+        ("label=namespace%3Dshop", 5),
+        ("label=namespace=shop&severity=critical", 1),
+        ("since=2020-01-01&until=2020-12-31T10:00Z", 0),
+        (&format!("since=yesterday&until={tomorrow}"), 25),
+        (&format!("until={today}&unknown=word&alike=x"), 25),
+    ] {
+        let page = web.json(&format!("/sessions?limit=500&{query}")).await;
+        assert_eq!(ids(&page).len(), count, "{query}");
+    }
+    // The next page has the filter of the first one.
+    let first = web.json("/sessions?severity=critical&limit=3").await;
+    let next = first["next"].as_str().unwrap();
+    let second = web.json(&format!("/sessions?severity=critical&limit=3&before={next}")).await;
+    assert_eq!((ids(&first).len(), ids(&second).len(), &second["next"]), (3, 2, &Value::Null));
+    for (query, reason) in [
+        ("severity=bad", "severity: accepted: critical, high, normal, low"),
+        ("status=lost", "status: accepted: running, completed, failed, cancelled, timed_out"),
+        ("label=x", "label: accepted: key=value, for example namespace=checkout"),
+        ("since=tomorrow", "since: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z"),
+        ("until=x", "until: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z"),
+    ] {
+        let answer = web.get(&format!("/api/v1/sessions?{query}")).await;
+        assert_eq!((answer.status, answer.json()), (400, json!({"error": reason})), "{query}");
+        // A page shows the list without that word.
+        let page = web.get(&format!("/?{query}")).await;
+        assert_eq!(page.status, 200, "{query}");
+        assert!(page.body.contains("Left out: "), "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_of_five_hundred_sessions_is_read_in_time() {
     let system = TestSystem::start(&[]).await;
     system.database.execute(&format!("{}ANALYZE;", SESSIONS.replace("COUNT", "999")));

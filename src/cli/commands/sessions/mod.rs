@@ -39,8 +39,18 @@ pub(super) async fn run(global: &GlobalArgs, command: SessionsCommand) -> anyhow
 
 async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exit> {
     let database = Database::of(global, "sessions")?;
-    let is_filtered = args.status.is_some() || args.since.is_some() || args.search.is_some();
-    let filter = SessionFilter { limit: args.limit, status: args.status, since: args.since, search: args.search };
+    let filter = SessionFilter {
+        limit: args.limit,
+        statuses: args.status,
+        severities: args.severity,
+        chains: args.chain,
+        sources: args.source,
+        labels: args.label,
+        since: args.since,
+        until: args.until,
+        search: args.search,
+    };
+    let is_filtered = filter != SessionFilter { limit: args.limit, ..SessionFilter::default() };
     let sessions = database.call(database.store.list_sessions(filter.clone())).await?;
     if sessions.is_empty() {
         note(if is_filtered { "no matching sessions" } else { messages::NO_SESSION })?;

@@ -102,7 +102,7 @@ async fn watch_all(global: &GlobalArgs, database: Option<Database>, options: Opt
 }
 
 async fn list_running(global: &GlobalArgs, database: &Database, options: &Options) -> anyhow::Result<()> {
-    let filter = SessionFilter { limit: MAX_RUNNING, status: Some(RunStatus::Running), ..SessionFilter::default() };
+    let filter = SessionFilter { limit: MAX_RUNNING, statuses: vec![RunStatus::Running], ..SessionFilter::default() };
     let mut running = database.call(database.store.list_sessions(filter)).await?;
     // The oldest first, like the events that follow.
     running.reverse();

@@ -1,5 +1,7 @@
 //! The list of sessions: running ones and days, alike sessions as one row, tabs with counts, search, pages.
 
+mod query;
+mod filters;
 mod alike;
 mod entry;
 
@@ -8,85 +10,29 @@ use maud::{Markup, html};
 
 use self::alike::{Group, each, groups};
 use crate::investigation::chain::RunStatus;
-use crate::investigation::ids::SessionId;
-use crate::investigation::readable::text::short_id;
-use crate::reports::{SessionEntry, StatusCounts};
+use crate::reports::{Facets, SessionEntry, StatusCounts};
 use crate::web::pages::words::brief;
 
+pub(in crate::web) use self::filters::Hidden;
+pub(in crate::web) use self::query::{Alike, PERIOD, Query};
+
 /// What the list shows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::web) struct List<'a> {
     pub(in crate::web) entries: &'a [SessionEntry],
     /// `None` while the counts cannot be read.
     pub(in crate::web) counts: Option<StatusCounts>,
     pub(in crate::web) query: &'a Query,
     pub(in crate::web) system: &'a System,
+    pub(in crate::web) facets: &'a Facets,
+    /// What is wrong with the address; those parameters are left out.
+    pub(in crate::web) faults: &'a [String],
+    /// Of an empty list: what each value of the filter hides.
+    pub(in crate::web) hidden: &'a [Hidden],
     /// The id that the next page begins after.
     pub(in crate::web) next: Option<String>,
     pub(in crate::web) now: DateTime<Utc>,
 }
-
-/// The parameters of the list, as they go into links.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::web) struct Query {
-    pub(in crate::web) status: String,
-    pub(in crate::web) since: String,
-    pub(in crate::web) q: String,
-    /// The id that the page begins after, and its number of sessions, as they stand in the address.
-    pub(in crate::web) before: String,
-    pub(in crate::web) limit: String,
-    pub(in crate::web) alike: Alike,
-}
-
-/// How alike sessions are shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::web) enum Alike {
-    /// As one row; those that have a session with one of these ids are open.
-    Folded { open: Vec<String> },
-    /// Each by itself.
-    Each,
-}
-
-impl Default for Alike {
-    fn default() -> Self {
-        Self::Folded { open: Vec::new() }
-    }
-}
-
-impl Alike {
-    /// The parameter of an address: `0`, or ids with commas between them.
-    pub(in crate::web) fn of(word: &str) -> Self {
-        if word == "0" {
-            return Self::Each;
-        }
-        let ids = word.split(',').map(str::trim).filter_map(SessionId::parse);
-        Self::Folded { open: ids.take(MAX_OPEN).map(|id| id.to_string()).collect() }
-    }
-
-    fn word(&self) -> String {
-        match self {
-            Self::Folded { open } => open.join(","),
-            Self::Each => "0".to_owned(),
-        }
-    }
-
-    /// The parameter with which one more group is open, or one fewer.
-    fn toggled(&self, group: &Group<'_>) -> String {
-        let Self::Folded { open } = self else { return group.name() };
-        if !group.is_one_of(open) {
-            return open.iter().cloned().chain([group.name()]).collect::<Vec<_>>().join(",");
-        }
-        let is_of_group = |id: &&String| group.is_one_of(std::slice::from_ref(*id));
-        open.iter().filter(|id| !is_of_group(id)).cloned().collect::<Vec<_>>().join(",")
-    }
-
-    fn is_open(&self, group: &Group<'_>) -> bool {
-        matches!(self, Self::Folded { open } if group.is_one_of(open))
-    }
-}
-
-/// Open groups of an address.
-const MAX_OPEN: usize = 50;
 
 /// The system in one line. Each part is absent while its source does not answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,7 +57,9 @@ pub(in crate::web) fn list(list: &List<'_>) -> Markup {
             (tabs(list))
             (period(list.query))
         }
-        @if list.entries.is_empty() { (empty(list.query)) }
+        (filters::bar(list))
+        @for fault in list.faults { p.banner { "Left out: " (brief(fault, 300)) } }
+        @if list.entries.is_empty() { (empty(list)) }
         @for day in &days {
             h2.day { (day.name) }
             ol.srs { @for group in &day.groups { (entry::row(group, list)) } }
@@ -152,7 +100,9 @@ fn tabs(list: &List<'_>) -> Markup {
         counts.map(|counts| counts.running + counts.completed + counts.failed + counts.cancelled + counts.timed_out);
     let tab = |status: Option<RunStatus>, name: &str, count: Option<i64>| {
         let word = status.map_or("", RunStatus::as_str);
-        let current = (list.query.status == word).then_some("true");
+        let shown = list.query.filter.status.as_slice();
+        let is_current = if word.is_empty() { shown.is_empty() } else { shown == [word] };
+        let current = is_current.then_some("true");
         html! {
             a aria-current=[current] href=(list.query.link(&[("status", word)])) {
                 (name) @if let Some(count) = count { " " span { (count) } }
@@ -176,15 +126,16 @@ const PERIODS: [(&str, &str); 4] =
     [("24h", "last 24 hours"), ("7d", "last 7 days"), ("30d", "last 30 days"), ("", "all times")];
 
 fn period(query: &Query) -> Markup {
+    let is_offered = query.filter.until.is_empty() && PERIODS.iter().any(|(value, _)| *value == query.since());
     html! {
         form.flt action="/" {
-            @if !query.status.is_empty() { input type="hidden" name="status" value=(brief(&query.status, 40)); }
-            @if !query.q.is_empty() { input type="hidden" name="q" value=(brief(&query.q, 200)); }
+            (filters::kept(query, &["since", "until"]))
             label.vh for="since" { "Since" }
             select #since name="since" {
                 @for (value, name) in PERIODS {
-                    option value=(value) selected[query.since == value] { (name) }
+                    option value=(value) selected[is_offered && query.since() == value] { (name) }
                 }
+                @if !is_offered { option value=(brief(query.since(), 40)) selected { "another period" } }
             }
             button { "Show" }
         }
@@ -192,16 +143,18 @@ fn period(query: &Query) -> Markup {
 }
 
 fn all_of(query: &Query) -> String {
-    let period = PERIODS.iter().find(|(value, _)| *value == query.since && !value.is_empty());
+    let is_open = query.filter.until.is_empty();
+    let period = PERIODS.iter().find(|(value, _)| is_open && *value == query.since() && !value.is_empty());
     let period = period.map(|(_, name)| format!(" of the {name}")).unwrap_or_default();
-    let words = if query.q.is_empty() { "" } else { " with these words" };
+    let words = if query.filter.q.is_empty() { "" } else { " with these words" };
     format!("No more sessions{words}{period}.")
 }
 
-fn empty(query: &Query) -> Markup {
-    let has_words = !query.q.is_empty();
-    let shown = PERIODS.iter().position(|(value, _)| *value == query.since);
-    let of = match PERIODS.iter().find(|(value, _)| *value == query.since) {
+fn empty(list: &List<'_>) -> Markup {
+    let query = list.query;
+    let (q, has_words) = (query.filter.q.as_str(), !query.filter.q.is_empty());
+    let shown = PERIODS.iter().position(|(value, _)| query.filter.until.is_empty() && *value == query.since());
+    let of = match shown.and_then(|at| PERIODS.get(at)) {
         Some(("", _)) => String::new(),
         Some((_, name)) => format!(" of the {name}"),
         None => " of this period".to_owned(),
@@ -209,25 +162,27 @@ fn empty(query: &Query) -> Markup {
     let longer: Vec<_> =
         PERIODS.iter().skip(shown.map_or(0, |at| at + 1)).filter(|(value, _)| *value != "30d").collect();
     let verb = if has_words { "Search" } else { "Show" };
+    let has_others = query.filter.parts().iter().any(|part| part.name != "since" && part.name != "words");
     html! {
         div.empty {
             @if has_words {
-                p { b { "“" (brief(&query.q, 100)) "”" } " is in no alert and no analysis" (of) "." }
-            } @else if !query.status.is_empty() {
-                p { "No session" (of) " has this status." }
+                p { b { "“" (brief(q, 100)) "”" } " is in no alert and no analysis" (of)
+                    @if has_others { " with these filters" } "." }
+            } @else if has_others {
+                p { "No session" (of) " has all of these filters." }
             } @else {
                 p { "No session" (of) ". Publish an alert:" }
                 p { code { "echo 'disk full on db-3' | tarsy submit -" } }
             }
+            (filters::hidden(list))
             @if !longer.is_empty() {
                 p { (verb) " "
                     @for (index, (value, name)) in longer.iter().enumerate() {
                         @if index > 0 { " or " } @if name.starts_with("last") { "the " }
-                        a href=(query.link(&[("since", value)])) { (name) }
+                        a href=(query.link(&[("since", value), ("until", "")])) { (name) }
                     }
                 }
             }
-            @if !query.status.is_empty() { p { a href=(query.link(&[("status", "")])) { (verb) " every status" } } }
             @if has_words { p.muted { "An id is found by six or more characters of its beginning or its end." } }
         }
     }
@@ -267,34 +222,4 @@ fn day_name(day: NaiveDate, today: NaiveDate) -> String {
     };
     let year = if day.year() == today.year() { String::new() } else { format!(" {}", day.year()) };
     format!("{near}{}{year}", day.format("%A %-d %B"))
-}
-
-impl Query {
-    /// The address of this page with a group of alike sessions opened or folded, at the place of the group.
-    fn toggle(&self, group: &Group<'_>) -> String {
-        let alike = self.alike.toggled(group);
-        let place = group.name();
-        format!("{}#g-{}", self.link(&[("alike", &alike), ("before", &self.before)]), short_id(&place))
-    }
-
-    /// The address of the list with other parameters, from its first page on.
-    pub(in crate::web) fn link(&self, other: &[(&str, &str)]) -> String {
-        let alike = self.alike.word();
-        let own = [
-            ("status", self.status.as_str()),
-            ("since", self.since.as_str()),
-            ("q", self.q.as_str()),
-            ("limit", self.limit.as_str()),
-            ("alike", alike.as_str()),
-        ];
-        let is_other = |name: &str| other.iter().any(|(key, _)| *key == name);
-        let mut parameters = url::form_urlencoded::Serializer::new(String::new());
-        // An empty period differs from none.
-        let kept = own.iter().filter(|(name, value)| !is_other(name) && (!value.is_empty() || *name == "since"));
-        let other = other.iter().filter(|(name, value)| !value.is_empty() || *name == "since");
-        kept.chain(other).for_each(|(name, value)| {
-            parameters.append_pair(name, value);
-        });
-        format!("/?{}", parameters.finish())
-    }
 }

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use crate::investigation::execution::entry::Answer;
 use crate::investigation::timeline::TimelineEvent;
-use crate::reports::AlertReport;
 use crate::reports::calls::testing::failed;
 use crate::reports::calls::{CallReport, RebuiltCall};
-use crate::web::pages::list::{List, Query, System, list};
+use crate::reports::{AlertReport, Facets};
+use crate::web::api::ListQuery;
+use crate::web::pages::list::{Hidden, List, Query, System};
 use crate::web::pages::live::LivePage;
 use crate::web::pages::small;
 use crate::web::pages::{calls, event};
@@ -82,21 +83,41 @@ fn pages(text: &str) -> Vec<String> {
     (line.cause, line.error, line.fingerprint) = (Some(text.to_owned()), Some(text.to_owned()), Some(text.to_owned()));
     // The head of a request is bounded, so its texts are short.
     let asked: String = text.chars().take(200).collect();
-    let query = Query { q: asked.clone(), status: asked.clone(), since: asked.clone(), ..Query::default() };
+    let words = vec![asked.clone()];
+    let filter = ListQuery {
+        status: words.clone(),
+        severity: words.clone(),
+        chain: words.clone(),
+        source: words.clone(),
+        label: words.clone(),
+        since: Some(asked.clone()),
+        until: asked.clone(),
+        q: asked.clone(),
+        ..ListQuery::default()
+    };
+    let facets = Facets { chains: words.clone(), sources: words };
+    let hidden: Vec<Hidden> = filter.parts().into_iter().map(|part| Hidden { part, count: 3 }).collect();
+    let query = Query { filter, ..Query::default() };
     let entries = [line.clone(), line.clone(), line.clone(), line];
-    let list = list(&List {
+    let list = List {
         entries: &entries[..],
         counts: None,
         query: &query,
         system: &System::default(),
-        next: Some(asked),
+        facets: &facets,
+        faults: std::slice::from_ref(&asked),
+        hidden: &[],
+        next: Some(asked.clone()),
         now: at(0),
-    });
+    };
+    let empty = crate::web::pages::list::list(&List { entries: &[], hidden: &hidden, next: None, ..list.clone() });
+    let list = crate::web::pages::list::list(&list);
     let rows = events.iter().map(|event| live.event(event).into_string()).collect::<String>();
     vec![
         shown(&report, &events).whole(),
         rows,
         list.into_string(),
+        empty.into_string(),
         event::event(report.alert_id, &events[2]).into_string(),
         small::several(text, &[]).into_string(),
         small::fault(text, text).into_string(),

@@ -6,7 +6,7 @@ use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::SessionId;
 use crate::investigation::summary::executive_summary;
 use crate::investigation::timeline::EventType;
-use crate::reports::{AlertReport, DispositionKind, SessionEntry, StatusCounts};
+use crate::reports::{AlertReport, DispositionKind, Facets, SessionEntry, StatusCounts};
 use crate::web::assets::{ICON, SCRIPT, STYLE};
 use crate::web::pages::list::{Alike, List, Query, System, list};
 use crate::web::pages::viewer::{Theme, Viewer};
@@ -79,7 +79,19 @@ fn a_theme_is_rendered_by_the_server() {
 fn listed(entries: &[SessionEntry], query: &Query, system: &System) -> String {
     let counts = StatusCounts { running: 1, completed: 14, failed: 2, ..StatusCounts::default() };
     let next = Some(id("00000001").to_string());
-    list(&List { entries, counts: Some(counts), query, system, next, now: at(0) }).into_string()
+    let facets = Facets { chains: vec!["default".to_owned(), "team".to_owned()], sources: vec!["grafana".to_owned()] };
+    let list_of = List {
+        entries,
+        counts: Some(counts),
+        query,
+        system,
+        facets: &facets,
+        faults: &[],
+        hidden: &[],
+        next,
+        now: at(0),
+    };
+    list(&list_of).into_string()
 }
 
 #[test]
@@ -127,7 +139,7 @@ fn alike_sessions_are_one_row_and_running_ones_come_first() {
     }
     entries.push(entry("00000030", "Running now", RunStatus::Running));
     let system = System { waiting: Some(3), workers: 2, slots: 8, busy: 1, dead_letters: Some(1) };
-    let query = Query { since: "24h".to_owned(), ..Query::default() };
+    let query = Query::of(Some("since=24h"));
     let page = listed(&entries, &query, &system);
     assert_eq!(check(&page).err(), None);
     insta::assert_snapshot!("list", page.replace("><", ">\n<"));
@@ -144,13 +156,8 @@ fn an_address_opens_one_of_several_folded_rows_at_its_place() {
         (0..5).map(|number| of_storm(number, name)).collect::<Vec<_>>()
     };
     let entries = [storm("KubeJobFailed", 40), storm("TargetDown", 20)].concat();
-    let query = |alike: &str| Query {
-        status: "completed".to_owned(),
-        since: "7d".to_owned(),
-        before: id("00000099").to_string(),
-        alike: Alike::of(alike),
-        ..Query::default()
-    };
+    let query =
+        |alike: &str| Query::of(Some(&format!("status=completed&since=7d&before={}&alike={alike}", id("00000099"))));
     let (first, second) = (id("00000036"), id("00000016"));
     let rows = |page: &str| page.matches("<li class=\"sr").count();
     let folded = listed(&entries, &query(""), &System::default());
@@ -178,9 +185,9 @@ fn an_address_opens_one_of_several_folded_rows_at_its_place() {
 #[test]
 fn an_empty_list_says_what_to_do() {
     let system = System::default();
-    let none = texts(&listed(&[], &Query { since: "24h".to_owned(), ..Query::default() }, &system));
+    let none = texts(&listed(&[], &Query::of(Some("since=24h")), &system));
     assert!(none.contains("tarsy submit") && none.contains("Show the last 7 days or all times"), "{none}");
-    let words = Query { q: "payments ledger".to_owned(), since: "24h".to_owned(), ..Query::default() };
+    let words = Query::of(Some("since=24h&q=payments+ledger"));
     let filtered = listed(&[], &words, &system);
     let said = texts(&filtered);
     assert!(said.contains("is in no alert and no analysis of the last 24 hours"), "{said}");
@@ -188,8 +195,42 @@ fn an_empty_list_says_what_to_do() {
     for wider in ["/?q=payments+ledger&amp;since=7d", "/?q=payments+ledger&amp;since="] {
         assert!(filtered.contains(&format!("href=\"{wider}\"")), "{wider}: {filtered}");
     }
-    let everywhere = listed(&[], &Query { since: String::new(), ..words }, &system);
+    let everywhere = listed(&[], &Query::of(Some("since=&q=payments+ledger")), &system);
     assert!(!everywhere.contains("since=7d"), "a wider search than all times: {everywhere}");
+}
+
+#[test]
+fn each_value_of_the_filter_is_shown_and_removed_by_itself() {
+    let query = Query::of(Some(
+        "status=failed&severity=high,low&chain=team&label=pod%3Dx&since=2026-11-20&until=2026-11-21T10:00&other=1",
+    ));
+    let page = listed(&[], &query, &System::default());
+    assert_eq!(check(&page).err(), None);
+    let chips = page.split("class=\"chips\"").nth(1).unwrap().split("</ul>").next().unwrap();
+    let links: Vec<&str> = chips.split("href=\"").skip(1).filter_map(|link| link.split('"').next()).collect();
+    let rest = "chain=team&amp;label=pod%3Dx&amp;since=2026-11-20&amp;until=2026-11-21T10%3A00";
+    assert_eq!(links.len(), 6, "{chips}");
+    assert_eq!(links[0], format!("/?status=failed&amp;severity=low&amp;{rest}"));
+    assert_eq!(
+        links[5],
+        "/?status=failed&amp;severity=high&amp;severity=low&amp;chain=team&amp;label=pod%3Dx&amp;since=2026-11-20"
+    );
+    // The form has what is set, and keeps what it does not show.
+    for field in [
+        "value=\"high\" checked",
+        "value=\"critical\">",
+        "<option value=\"team\" selected>",
+        "<option value=\"default\">",
+        "name=\"from\" value=\"2026-11-20\"",
+        "name=\"until\" value=\"2026-11-21T10:00\"",
+        "type=\"hidden\" name=\"status\" value=\"failed\"",
+        "type=\"hidden\" name=\"label\" value=\"pod=x\"",
+    ] {
+        assert!(page.contains(field), "{field}: {page}");
+    }
+    assert!(texts(&page).contains("No session of this period has all of these filters."));
+    assert_eq!(Query::of(Some("since=24h&from=2026-11-20T00:00")).since(), "2026-11-20T00:00");
+    assert_eq!((Query::of(Some("since=24h&from=")).since(), Query::of(Some("until=1d")).since()), ("24h", ""));
 }
 
 #[test]

@@ -51,12 +51,15 @@ fn a_list_of_five_hundred_sessions_is_small() {
     let entries: Vec<_> = (0..500)
         .map(|number| entry(&format!("{number:08x}"), &format!("Alert{number} shop/checkout"), RunStatus::Completed))
         .collect();
-    let query = Query { since: "24h".to_owned(), ..Query::default() };
+    let query = Query::of(Some("since=24h"));
     let page = list(&List {
         entries: &entries,
         counts: None,
         query: &query,
         system: &System::default(),
+        facets: &crate::reports::Facets::default(),
+        faults: &[],
+        hidden: &[],
         next: None,
         now: at(0),
     });

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
+use tarsy::investigation::clock::Moment;
 use tarsy::investigation::ids::SessionId;
 use tarsy::store::{IdMatch, SessionFilter, Store};
 use uuid::Uuid;
@@ -78,7 +79,8 @@ async fn a_list_since_a_time_reads_only_sessions_opened_since() {
     let database = TestDatabase::create().await;
     database.execute(MANY);
     let reader: Store = database.store();
-    let filter = SessionFilter { limit: 100, since: Some(Duration::from_secs(630)), ..SessionFilter::default() };
+    let filter =
+        SessionFilter { limit: 100, since: Some(Moment::Ago(Duration::from_secs(630))), ..SessionFilter::default() };
     let listed = reader.list_sessions(filter).await.unwrap();
     assert_eq!(listed.len(), 10);
     assert!(listed.is_sorted_by(|a, b| a.session_id > b.session_id));

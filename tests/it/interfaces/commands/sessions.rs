@@ -31,6 +31,15 @@ async fn sessions_are_listed_by_status_age_and_words() {
     for (filter, found) in [
         (&["--status", "completed", "--since", "1h"][..], 1),
         (&["--status", "running"], 0),
+        (&["--status", "running,completed", "--status", "failed"], 1),
+        (&["--severity", "critical,high"], 1),
+        (&["--severity", "low"], 0),
+        (&["--label", "namespace=checkout", "--since", "yesterday"], 1),
+        (&["--label", "namespace=checkout", "--label", "namespace=other"], 0),
+        (&["--since", "2020-01-01", "--until", "2020-12-31T10:00Z"], 0),
+        (&["--since", "2020-01-01", "--until", "today"], 1),
+        (&["--chain", "none", "--chain", "other"], 0),
+        (&["--source", "none"], 0),
         (&["--search", "KubePodOOMKilled"], 1),
         // This word is only in the analysis.
         (&["--search", "cause"], 1),
@@ -40,6 +49,14 @@ async fn sessions_are_listed_by_status_age_and_words() {
         let listed = run(&system, &[&["sessions", "list", "--json"], filter].concat()).await.exits(0);
         assert_eq!(listed.json().len(), found, "{filter:?}: {listed:?}");
         assert_eq!(listed.err, if found > 0 { "" } else { "no matching sessions\n" }, "{listed:?}");
+    }
+    for (wrong, accepted) in [
+        (["--since", "tomorrow"], "accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z"),
+        (["--label", "x"], "accepted: key=value, for example namespace=checkout"),
+        (["--severity", "bad"], "bad"),
+    ] {
+        let refused = run(&system, &[&["sessions", "list"], &wrong[..]].concat()).await.exits(2);
+        assert!(refused.err.contains(accepted) && refused.err.contains(wrong[0]), "{wrong:?}: {}", refused.err);
     }
     run(&system, &["sessions", "rerun", &session.short(), "--watch"]).await.exits(0);
     let cut = run(&system, &["list", "-n", "1"]).await.exits(0);

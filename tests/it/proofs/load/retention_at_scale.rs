@@ -111,7 +111,7 @@ impl Scale {
         for round in 0..20 {
             let filter = SessionFilter { limit: 20, ..SessionFilter::default() };
             timed(&mut list, self.store.list_sessions(filter)).await.unwrap();
-            let filter = SessionFilter { limit: 20, status: Some(RunStatus::Failed), ..SessionFilter::default() };
+            let filter = SessionFilter { limit: 20, statuses: vec![RunStatus::Failed], ..SessionFilter::default() };
             timed(&mut failed, self.store.list_sessions(filter)).await.unwrap();
             timed(&mut show, self.store.report(whole)).await.unwrap().unwrap();
             let id = new_id();

@@ -96,6 +96,20 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", features).await;
     }
 
+    /// Clicks with the mouse in the middle of an element, an expression; panics when the page has none.
+    pub(super) async fn click_element(&mut self, element: &str) {
+        let middle = format!(
+            "((element) => {{ element?.scrollIntoView({{ block: 'center' }}); const box = element?.getClientRects()[0]; \
+             return box && [box.x + box.width / 2, box.y + box.height / 2]; }})({element})"
+        );
+        let middle = self.eval(&middle).await;
+        assert!(middle.is_array(), "no {element}");
+        for kind in ["mousePressed", "mouseReleased"] {
+            let params = json!({"type": kind, "x": middle[0], "y": middle[1], "button": "left", "clickCount": 1});
+            self.call("Input.dispatchMouseEvent", params).await;
+        }
+    }
+
     /// Presses a key as a keyboard does: a character, `Tab`, `Enter` or `Escape`.
     pub(super) async fn press(&mut self, key: &str) {
         let (code, text) = match key {

@@ -5,6 +5,7 @@ mod migrations;
 mod previous;
 pub(crate) mod rights;
 mod logins;
+mod list_filters;
 mod plans;
 mod hot_updates;
 mod prune;

@@ -9,7 +9,7 @@ use crate::support::postgres::TestDatabase;
 use crate::support::wait::eventually;
 
 /// Settled alerts and sessions, a few of each fingerprint, and the statistics of their tables.
-const HISTORY: &str = "
+pub(super) const HISTORY: &str = "
     DROP INDEX alerts_search; DROP INDEX alert_sessions_search;
     INSERT INTO alerts (alert_id, settled_at, joined_session_id, last_delivery, stream_sequence, place, body_sha256,
                         subject, headers, severity, body)

@@ -30,11 +30,10 @@ fn rows(parts: &[(&str, usize)]) -> serde_json::Value {
     json!(parts.iter().flat_map(|(name, count)| std::iter::repeat_n(*name, *count)).collect::<Vec<_>>())
 }
 
-/// Clicks the element as a person does, and waits for the page that it leads to.
+/// Clicks the element, and waits for the page that it leads to.
 pub(super) async fn follow(browser: &mut Browser, element: &str) {
     browser.eval("window.isOld = true; 0").await;
-    let clicked = browser.eval(&format!("(({element})?.click(), !!({element}))")).await;
-    assert_eq!(clicked, true, "{element}");
+    browser.click_element(element).await;
     browser.until("!window.isOld && document.readyState === 'complete'").await;
 }
 
