@@ -105,9 +105,7 @@ impl Live {
     }
 
     fn name(&mut self, execution: ExecutionId, agent: &str) {
-        if !self.agents.contains_key(&execution) {
-            self.agents.insert(execution, agent.to_owned());
-        }
+        self.agents.entry(execution).or_insert_with(|| agent.to_owned());
     }
 
     /// Removes the answer that an event makes durable.

@@ -90,7 +90,8 @@ impl Timeline {
         let room = self.style.width.saturating_sub(1);
         let indent = " ".repeat(if self.style.utc { 16 } else { 12 });
         let (execution, _) = live::status(&self.live, room, self.style.charset)?;
-        let agent = self.roster.agent(execution).or_else(|| self.roster.column.and(self.live.agent(execution)));
+        let before_its_first_event = || self.live.agent(execution).filter(|_| self.roster.column.is_some());
+        let agent = self.roster.agent(execution).or_else(before_its_first_event);
         let agent = agent.map(|agent| format!("{}  ", text::one_line(agent, self.style.charset)));
         let head = format!("{indent}{}", agent.unwrap_or_default());
         let (_, status) = live::status(&self.live, room.saturating_sub(text::width(&head)), self.style.charset)?;
