@@ -29,7 +29,8 @@ pub use disposition::DispositionKind;
 pub use excerpt::{Excerpt, ExcerptPage};
 pub use id_match::IdMatch;
 pub use sessions::{
-    Facets, Label, LastEvent, MAX_FACETS, NoLabel, SessionEntry, SessionFilter, SessionLine, SessionPage, StatusCounts,
+    Facets, Label, LastEvent, MAX_FACETS, NoLabel, Questions, SessionEntry, SessionFilter, SessionLine, SessionPage,
+    StatusCounts,
 };
 pub use shown_status::ShownStatus;
 pub use tokens::Tokens;

@@ -38,6 +38,29 @@ pub struct SessionFilter {
     pub until: Option<Moment>,
     /// Only those whose alert or analysis has these words, in the syntax of web searches.
     pub search: Option<String>,
+    pub questions: Questions,
+    /// Only questions about one of these investigations.
+    pub about: Vec<SessionId>,
+}
+
+/// Whether a list has the sessions that answer questions about investigations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Questions {
+    #[default]
+    Shown,
+    Hidden,
+}
+
+impl Questions {
+    pub const ALL: [Self; 2] = [Self::Shown, Self::Hidden];
+
+    /// The word in addresses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Shown => "shown",
+            Self::Hidden => "hidden",
+        }
+    }
 }
 
 /// A label of an alert.

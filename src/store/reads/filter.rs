@@ -46,6 +46,14 @@ macro_rules! filtered {
                 }
             };
         }
+        match $filter.questions {
+            crate::reports::Questions::Shown => {}
+            crate::reports::Questions::Hidden => $query = $query.filter(alert_sessions::parent_id.is_null()),
+        }
+        if !$filter.about.is_empty() {
+            let about: Vec<uuid::Uuid> = $filter.about.iter().map(|id| id.0).collect();
+            $query = $query.filter(alert_sessions::parent_id.eq_any(about));
+        }
         for label in &$filter.labels {
             let found = diesel::dsl::sql::<diesel::sql_types::Bool>(
                 "alert_sessions.session_id IN (SELECT alert_id FROM alerts WHERE body IS NOT NULL AND ",

@@ -6,7 +6,7 @@ use crate::config::read::moment::{self, Edge, parse_moment};
 use crate::engine::ports::RunStatus;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
-use crate::reports::{Label, SessionFilter, SessionPage};
+use crate::reports::{Label, Questions, SessionFilter, SessionPage};
 use crate::web::fault::Fault;
 
 /// Sessions of a page, unless the query has another number.
@@ -34,6 +34,8 @@ pub(in crate::web) struct ListQuery {
     pub(in crate::web) until: String,
     /// Words in the syntax of web searches.
     pub(in crate::web) q: String,
+    /// A word of [`Questions`]; an empty one is that of the reader: the API shows them.
+    pub(in crate::web) questions: String,
     /// The id after which the page begins.
     pub(in crate::web) before: String,
     /// From 1 to 500.
@@ -76,6 +78,7 @@ impl ListQuery {
                 "label" => read.label.push(value.to_owned()),
                 "until" => read.until = value.to_owned(),
                 "q" => read.q = value.to_owned(),
+                "questions" => read.questions = value.to_owned(),
                 "before" => read.before = value.to_owned(),
                 "limit" => read.limit = value.to_owned(),
                 _ => {}
@@ -123,8 +126,24 @@ impl ListQuery {
         let accepted = format!("at most {MAX_SEARCH} bytes");
         let in_bound = |text: &str| (text.len() <= MAX_SEARCH).then(|| text.to_owned());
         let search = reading.one("q", search.as_deref(), &accepted, in_bound);
-        let limit = limit.unwrap_or(DEFAULT_LIMIT);
-        let filter = SessionFilter { limit, statuses, severities, chains, sources, labels, since, until, search };
+        let questions = given(&self.questions);
+        let questions =
+            reading.one("questions", questions.as_deref(), &Questions::ALL.map(Questions::as_str).join(", "), |word| {
+                Questions::ALL.into_iter().find(|questions| questions.as_str() == word)
+            });
+        let filter = SessionFilter {
+            limit: limit.unwrap_or(DEFAULT_LIMIT),
+            statuses,
+            severities,
+            chains,
+            sources,
+            labels,
+            since,
+            until,
+            search,
+            questions: questions.unwrap_or_default(),
+            about: Vec::new(),
+        };
         Selection { page: SessionPage { filter, before }, query: reading.query, faults: reading.faults }
     }
 
@@ -139,7 +158,7 @@ impl ListQuery {
         ];
         let lists = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |value| Pair { name, value }));
         let since = self.since.iter().map(|value| Pair { name: "since", value });
-        let texts = [("until", &self.until), ("q", &self.q), ("limit", &self.limit)];
+        let texts = [("until", &self.until), ("q", &self.q), ("questions", &self.questions), ("limit", &self.limit)];
         let texts = texts.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| Pair { name, value });
         lists.chain(since).chain(texts).collect()
     }
@@ -228,6 +247,7 @@ impl Reading {
                 "until" => self.query.until.clear(),
                 "before" => self.query.before.clear(),
                 "limit" => self.query.limit.clear(),
+                "questions" => self.query.questions.clear(),
                 _ => self.query.q.clear(),
             }
         }
@@ -277,7 +297,7 @@ mod tests {
     #[test]
     fn parameters_are_checked_and_empty_ones_are_absent() {
         let query = "status=failed&status=timed-out,running&severity=high,critical&chain=a&source=&label=a%3Db&since=24h\
-                     &q=+oom+&other=1&before=&until=2026-11-27&label=c=d,e";
+                     &q=+oom+&other=1&before=&until=2026-11-27&label=c=d,e&questions=hidden";
         let label = |key: &str, value: &str| Label { key: key.to_owned(), value: value.to_owned() };
         let filter = SessionFilter {
             limit: 50,
@@ -289,6 +309,8 @@ mod tests {
             since: Some(Moment::Ago(Duration::from_hours(24))),
             until: at("2026-11-28T00:00:00Z"),
             search: Some("oom".to_owned()),
+            questions: Questions::Hidden,
+            about: Vec::new(),
         };
         let page = ListQuery::of(Some(query)).page(now()).unwrap();
         assert_eq!(page, SessionPage { filter, before: None });
@@ -303,6 +325,7 @@ mod tests {
             ("label=x", "label: accepted: key=value"),
             ("since=tomorrow", accepted),
             ("until=2026-13-01", "until: accepted: 3h"),
+            ("questions=no", "questions: accepted: shown, hidden"),
             ("before=7", "before"),
             ("limit=501", "limit: accepted: 1 to 500"),
             ("limit=0", "limit"),

@@ -220,7 +220,7 @@ const cited = (row) => row.classList.contains("cited");
 const keys = {
   j: () => step(1),
   k: () => step(-1),
-  o: () => { const details = here?.querySelector("details"); if (details) details.open = !details.open; else if (here?.dataset.open) location.href = here.dataset.open; else here?.querySelector("a")?.click(); },
+  o: () => { const details = here?.matches(".r") && here.querySelector("details"); if (details) details.open = !details.open; else if (here?.dataset.open) location.href = here.dataset.open; else here?.querySelector("a")?.click(); },
   c: () => here?.dataset.n && navigator.clipboard.writeText(link(here.dataset.n)),
   ".": () => go(items().at(-1)),
   "[": () => step(-1, cited),

@@ -42,6 +42,18 @@ pub(super) fn status(status: RunStatus) -> Markup {
     html! { span class=(class) { i aria-hidden="true" { (sign) } (word) } }
 }
 
+/// The state of a question: one without an answer is no failed investigation.
+pub(super) fn question_status(status: RunStatus) -> Markup {
+    let (class, sign, word) = match status {
+        RunStatus::Unknown(word) => ("st queued", "?", word.0),
+        RunStatus::Running => ("st running", "\u{a0}", "running"),
+        RunStatus::Completed => ("st completed", "✓", "answered"),
+        RunStatus::Failed | RunStatus::TimedOut => ("st other", "–", "no answer"),
+        RunStatus::Cancelled => ("st other", "–", "cancelled"),
+    };
+    html! { span class=(class) { i aria-hidden="true" { (sign) } (word) } }
+}
+
 /// An alert whose session may still begin.
 pub(super) fn queued() -> Markup {
     html! { span.st.queued { i aria-hidden="true" { "\u{a0}" } "in the queue" } }

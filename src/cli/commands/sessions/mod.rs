@@ -49,6 +49,7 @@ async fn list(global: &GlobalArgs, args: SessionsListArgs) -> anyhow::Result<Exi
         since: args.since,
         until: args.until,
         search: args.search,
+        ..SessionFilter::default()
     };
     let is_filtered = filter != SessionFilter { limit: args.limit, ..SessionFilter::default() };
     let sessions = database.call(database.store.list_sessions(filter.clone())).await?;

@@ -6,9 +6,11 @@ use chrono::{DateTime, Utc};
 
 use super::table::{Cell, Column, short_moment, status_paint, table};
 use crate::cli::render::format::{self, millis};
-use crate::cli::render::style::{Charset, Style};
+use crate::cli::render::style::{Charset, Paint, Style};
 use crate::cli::render::text;
 use crate::investigation::alert::Severity;
+use crate::investigation::chain::RunStatus;
+use crate::investigation::ids::SessionId;
 use crate::reports::words::status_word;
 use crate::store::SessionLine;
 
@@ -27,7 +29,32 @@ pub fn sessions(sessions: &[SessionLine], now: DateTime<Utc>, style: &Style) -> 
         Column::Left("worker"),
     ];
     let optional = ["worker", "took", "when (utc)", "severity"];
-    table(columns, &optional, sessions.iter().map(|session| row(session, now, style)), style)
+    table(columns, &optional, in_threads(sessions).map(|listed| row(&listed, now, style)), style)
+}
+
+/// A session in the table.
+struct Listed<'s> {
+    session: &'s SessionLine,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Own,
+    /// Below the investigation that the question is about.
+    BelowInvestigation,
+}
+
+/// The sessions, each with the questions about it below it in the order in which they were asked. A question about an
+/// investigation that is not in the list keeps its place.
+fn in_threads(sessions: &[SessionLine]) -> impl Iterator<Item = Listed<'_>> {
+    let is_listed = |id: SessionId| sessions.iter().any(|session| session.session_id == id);
+    let own = sessions.iter().filter(move |session| !session.parent_id.is_some_and(is_listed));
+    own.flat_map(|session| {
+        let about = sessions.iter().rev().filter(move |other| other.parent_id == Some(session.session_id));
+        let below = about.map(|session| Listed { session, place: Place::BelowInvestigation });
+        std::iter::once(Listed { session, place: Place::Own }).chain(below)
+    })
 }
 
 /// A running session in one line, for the beginning of `watch --all`.
@@ -38,34 +65,47 @@ pub fn running(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> Stri
         session.session_id.short(),
         format!("running for {since} on {}", session.worker),
         session.severity.map_or("-", Severity::as_str).to_owned(),
-        title(session, style.charset),
+        title(session, Place::Own, style.charset),
     ];
     let line = parts.map(|part| text::one_line(&part, style.charset)).join("  ");
     text::cut(&line, style.width, style.charset)
 }
 
-/// The title; of a question also the investigation that it asks about.
-fn title(session: &SessionLine, charset: Charset) -> String {
+/// The title; of a question also the investigation that it asks about, unless it stands below that.
+fn title(session: &SessionLine, place: Place, charset: Charset) -> String {
     let title = session.title.as_deref().unwrap_or("(no title)");
     match session.parent_id {
+        Some(_) if place == Place::BelowInvestigation => format!("{} question: {title}", charset.pick("↳", "->")),
         Some(parent) => format!("{} question about {}: {title}", charset.pick("↳", "->"), parent.short()),
         None => title.to_owned(),
     }
 }
 
-/// The status, or the mark of a completed session that has one.
+/// The status, or the mark of a completed session that has one. A question without an answer is no failed
+/// investigation.
 fn state(session: &SessionLine) -> String {
+    if session.parent_id.is_some() {
+        return match session.status {
+            RunStatus::Completed => "answered".to_owned(),
+            RunStatus::Failed | RunStatus::TimedOut => "no answer".to_owned(),
+            RunStatus::Running | RunStatus::Cancelled | RunStatus::Unknown(_) => status_word(session.status.as_str()),
+        };
+    }
     session.mark.map_or_else(|| status_word(session.status.as_str()), |mark| mark.word().to_owned())
 }
 
-fn row(session: &SessionLine, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
+fn row(listed: &Listed<'_>, now: DateTime<Utc>, style: &Style) -> [Cell; 7] {
+    let Listed { session, place } = listed;
+    let is_question = session.parent_id.is_some();
+    let paint = if is_question { Paint::Plain } else { status_paint(session.status) };
+    let severity = session.severity.filter(|_| !is_question);
     let took = Duration::from_millis(millis(session.created_at, session.finished_at.unwrap_or(now)));
     [
         Cell::new(&session.session_id.short(), style),
         Cell::new(&short_moment(session.created_at), style),
-        Cell::new(&state(session), style).painted(status_paint(session.status)),
-        Cell::new(session.severity.map_or("-", Severity::as_str), style),
-        Cell::new(&title(session, style.charset), style),
+        Cell::new(&state(session), style).painted(paint),
+        Cell::new(severity.map_or("-", Severity::as_str), style),
+        Cell::new(&title(session, *place, style.charset), style),
         Cell::new(&format::span(took), style),
         Cell::new(&session.worker, style).tail(WORKER_COLUMNS, style),
     ]

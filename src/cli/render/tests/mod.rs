@@ -5,6 +5,7 @@ mod checks;
 mod dead_letters;
 mod models;
 mod queue;
+mod questions;
 mod sessions;
 mod terminal;
 mod timeline;

@@ -17,15 +17,15 @@ use crate::store::{
     SessionLine, SessionReport, StageReport, Tokens, ToolCallReport,
 };
 
-fn at(seconds: i64) -> DateTime<Utc> {
+pub(super) fn at(seconds: i64) -> DateTime<Utc> {
     "2026-11-21T14:02:00Z".parse::<DateTime<Utc>>().unwrap() + TimeDelta::milliseconds(seconds * 1000 + 250)
 }
 
-fn id(last: &str) -> SessionId {
+pub(super) fn id(last: &str) -> SessionId {
     SessionId::parse(&format!("0198b2c4-5d6e-7f80-9a1b-2c3d{last}")).unwrap()
 }
 
-fn line(last: &str, status: RunStatus, title: &str) -> SessionLine {
+pub(super) fn line(last: &str, status: RunStatus, title: &str) -> SessionLine {
     SessionLine {
         session_id: id(last),
         created_at: at(0),
@@ -372,7 +372,7 @@ fn a_question_is_marked_in_a_list() {
     let question =
         SessionLine { parent_id: Some(id("a41c9e02")), ..line("77d0b3aa", RunStatus::Running, "Is it\u{1b}[2J over?") };
     let listed = list::sessions(std::slice::from_ref(&question), at(95), &Style::default()).join("\n");
-    assert!(listed.contains("critical  ↳ question about a41c9e02: Is it over?"), "{listed}");
+    assert!(listed.contains("-         ↳ question about a41c9e02: Is it over?"), "{listed}");
     let ascii = list::running(&question, at(95), &Style { width: 140, charset: Charset::Ascii, ..Style::default() });
     assert!(ascii.ends_with("critical  -> question about a41c9e02: Is it over?"), "{ascii}");
 }

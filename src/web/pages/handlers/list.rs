@@ -6,12 +6,14 @@ use chrono::{DateTime, Utc};
 
 use super::{Asked, Page};
 use crate::engine::ports::RunStatus;
-use crate::reports::{IdMatch, StatusCounts};
+use crate::reports::{IdMatch, Questions, SessionEntry, SessionFilter, SessionPage, StatusCounts};
 use crate::web::Shared;
 use crate::web::pages::list::{Hidden, List, MAX_DEAD_LETTERS, PERIOD, Query, System, list};
 use crate::web::pages::shell::{Frame, Net, Place};
 use crate::web::ports::Backend;
 
+/// Questions below the investigations of a page.
+const MAX_ASKED: u32 = 200;
 /// Values of the filter of an empty list whose sessions are counted.
 const MAX_HIDDEN: usize = 8;
 
@@ -33,7 +35,7 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
         selection.page = selection.query.selection(now).page;
     }
     shown.filter = selection.query;
-    let page = selection.page;
+    let page = with_questions(&shown, selection.page);
     let limit = usize::try_from(page.filter.limit).unwrap_or(usize::MAX);
     let (entries, counts, facets, system) = tokio::join!(
         web.backend.sessions(page.clone()),
@@ -43,10 +45,12 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
     );
     let entries = entries?;
     let is_empty = entries.is_empty() && page.before.is_none();
+    let below = if page.filter.questions == Questions::Hidden { below(web, &entries).await } else { Vec::new() };
     let hidden = if is_empty { hidden(web, &shown, now).await } else { Vec::new() };
     let next = entries.last().filter(|_| entries.len() >= limit).map(|last| last.line.session_id.to_string());
     let main = list(&List {
         entries: &entries,
+        asked: &below,
         counts: counts.ok(),
         query: &shown,
         system: &system,
@@ -62,10 +66,30 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
     Ok(asked.page(&frame, &main))
 }
 
+/// Without a search a list has no questions of its own: they stand below their investigations.
+fn with_questions(shown: &Query, mut page: SessionPage) -> SessionPage {
+    if shown.filter.questions.is_empty() && shown.filter.q.is_empty() {
+        page.filter.questions = Questions::Hidden;
+    }
+    page
+}
+
+/// The questions about these investigations, the newest first.
+async fn below<B: Backend>(web: &Shared<B>, entries: &[SessionEntry]) -> Vec<SessionEntry> {
+    let about: Vec<_> = entries.iter().filter(|entry| entry.questions > 0).map(|entry| entry.line.session_id).collect();
+    if about.is_empty() {
+        return Vec::new();
+    }
+    let filter = SessionFilter { limit: MAX_ASKED, about, ..SessionFilter::default() };
+    // Without them the row says how many there are.
+    web.backend.sessions(SessionPage { filter, before: None }).await.unwrap_or_default()
+}
+
 /// How many sessions an empty list has without each value of its filter.
 async fn hidden<B: Backend>(web: &Shared<B>, shown: &Query, now: DateTime<Utc>) -> Vec<Hidden> {
     let counted = shown.filter.parts().into_iter().take(MAX_HIDDEN).map(async |part| {
-        let page = part.without.selection(now).page;
+        let without = Query { filter: part.without.clone(), ..Query::default() };
+        let page = with_questions(&without, part.without.selection(now).page);
         let statuses = page.filter.statuses.clone();
         let counts = web.backend.counts(page).await.ok()?;
         Some(Hidden { part, count: sum(&counts, &statuses) })

@@ -9,7 +9,7 @@ use crate::investigation::readable::format;
 use crate::investigation::readable::text::{first_sentence, short_id};
 use crate::investigation::timeline::EventType;
 use crate::reports::SessionEntry;
-use crate::web::pages::words::{NO_TITLE, brief, plain, sentence, severity, status, time, title};
+use crate::web::pages::words::{NO_TITLE, brief, plain, question_status, sentence, severity, status, time, title};
 
 /// Characters of a cause or an error.
 const LINE: usize = 320;
@@ -30,15 +30,38 @@ pub(super) fn row(group: &Group<'_>, list: &List<'_>) -> Markup {
 }
 
 fn single(entry: &SessionEntry, list: &List<'_>) -> Markup {
+    let asked: Vec<&SessionEntry> =
+        list.asked.iter().filter(|asked| asked.line.parent_id == Some(entry.line.session_id)).collect();
     html! {
         li.sr id={ "s-" (entry.line.session_id.short()) } {
             a href={ "/sessions/" (entry.line.session_id) } {
-                (status(entry.line.status)) (severity(entry.line.severity))
+                @if entry.line.parent_id.is_some() { (question_status(entry.line.status)) }
+                @else { (status(entry.line.status)) (severity(entry.line.severity)) }
                 span.ti { (heading(entry)) }
                 (line(entry))
-                span.mk { (measures(entry)) }
+                span.mk {
+                    (measures(entry))
+                    @if asked.is_empty() && entry.questions > 0 { span.m { (format::count(entry.questions, "question")) } }
+                }
                 span.tk { (took(entry, list)) }
                 (clock(entry))
+            }
+            @if !asked.is_empty() { (questions(&asked, entry)) }
+        }
+    }
+}
+
+/// The questions about an investigation, in the order in which they were asked.
+fn questions(asked: &[&SessionEntry], entry: &SessionEntry) -> Markup {
+    html! {
+        details.qs {
+            summary { (format::count(entry.questions, "question")) }
+            ol {
+                @for question in asked.iter().rev() {
+                    @let text = question.line.title.as_deref().unwrap_or(NO_TITLE);
+                    li { a href={ "/sessions/" (question.line.session_id) } {
+                        (question_status(question.line.status)) " " span { (brief(text, 200)) } } }
+                }
             }
         }
     }
@@ -64,7 +87,7 @@ fn line(entry: &SessionEntry) -> Markup {
                 (sentence(&brief(&without_citations(cause), LINE)))
             }
         },
-        (None, Some(error), RunStatus::Failed | RunStatus::TimedOut) => {
+        (None, Some(error), RunStatus::Failed | RunStatus::TimedOut) if entry.line.parent_id.is_none() => {
             html! { span.li { span.err { (sentence(&brief(error, LINE))) } } }
         }
         (None, Some(error), _) => html! { span.li.none { (sentence(&brief(error, LINE))) } },
@@ -109,7 +132,6 @@ fn measures(entry: &SessionEntry) -> Markup {
         @if entry.tool_calls > 0 { span.m { (format::count(entry.tool_calls, "call")) } }
         @if tokens > 0 { span.m { (format::tokens(tokens)) " tok" } }
         @if entry.joined > 0 { span.m { "+" (entry.joined) " joined" } }
-        @if entry.questions > 0 { span.m { (format::count(entry.questions, "question")) } }
     }
 }
 

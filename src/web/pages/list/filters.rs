@@ -67,7 +67,7 @@ fn form(list: &List<'_>) -> Markup {
     // A moment in a field replaces the period.
     let is_offered = PERIODS.iter().any(|(value, _)| *value == query.since());
     let from = (!is_offered).then(|| brief(query.since(), 40));
-    let mut own = vec!["severity", "chain", "source", "until"];
+    let mut own = vec!["severity", "chain", "source", "questions", "until"];
     if from.is_some() {
         own.push("since");
     }
@@ -90,6 +90,8 @@ fn form(list: &List<'_>) -> Markup {
             label { "From (UTC)" input name="from" value=[from] maxlength="40" placeholder="2026-11-27 10:00" autocomplete="off"; }
             label { "To (UTC)" input name="until" value=(brief(&filter.until, 40)) maxlength="40" placeholder="yesterday"
                 autocomplete="off"; }
+            label.ck { input type="checkbox" name="questions" value="shown" checked[filter.questions == "shown"];
+                " Questions as rows" }
             button { "Filter" }
         }
     }

@@ -20,6 +20,8 @@ pub(in crate::web) use self::query::{Alike, PERIOD, Query};
 #[derive(Clone, Debug)]
 pub(in crate::web) struct List<'a> {
     pub(in crate::web) entries: &'a [SessionEntry],
+    /// Questions about these investigations, the newest first.
+    pub(in crate::web) asked: &'a [SessionEntry],
     /// `None` while the counts cannot be read.
     pub(in crate::web) counts: Option<StatusCounts>,
     pub(in crate::web) query: &'a Query,

@@ -6,7 +6,7 @@ use super::{Session, last_event};
 use crate::investigation::chain::RunStatus;
 use crate::reports::QuestionReport;
 use crate::web::markdown::{self, Cites};
-use crate::web::pages::words::{plain, whole};
+use crate::web::pages::words::{plain, question_status, whole};
 
 /// The longest question, in characters, that the form takes.
 const MAX_QUESTION: usize = 4_000;
@@ -32,12 +32,13 @@ fn one(question: &QuestionReport, last_event: u32) -> Markup {
         article.qa {
             p.ask {
                 a.n href={ "/sessions/" (question.session_id) } { (question.session_id.short()) }
+                (question_status(question.status)) " "
                 (whole(question.question.as_deref().unwrap_or("(no text)")))
             }
             @match (&question.answer, question.status) {
                 (Some(answer), _) => div.md { (markdown::cited_html(answer, Cites::of_answer(last_event))) },
                 (None, RunStatus::Running) => p.muted { "An agent works on it." },
-                (None, status) => p.err { "No answer: " (question.error.as_deref().map_or_else(|| plain(status.as_str()), whole)) },
+                (None, status) => p.muted { "No answer: " (question.error.as_deref().map_or_else(|| plain(status.as_str()), whole)) },
             }
         }
     }

@@ -101,6 +101,7 @@ fn pages(text: &str) -> Vec<String> {
     let entries = [line.clone(), line.clone(), line.clone(), line];
     let list = List {
         entries: &entries[..],
+        asked: &entries[..],
         counts: None,
         query: &query,
         system: &System::default(),

@@ -1,6 +1,7 @@
 //! Whole pages in their states.
 
 use crate::engine::ports::DeadReason;
+use crate::investigation::alert::Severity;
 use crate::investigation::chain::RunStatus;
 use crate::investigation::execution::entry::{Mark, StopReason};
 use crate::investigation::ids::SessionId;
@@ -77,11 +78,16 @@ fn a_theme_is_rendered_by_the_server() {
 }
 
 fn listed(entries: &[SessionEntry], query: &Query, system: &System) -> String {
+    listed_with(entries, &[], query, system)
+}
+
+fn listed_with(entries: &[SessionEntry], asked: &[SessionEntry], query: &Query, system: &System) -> String {
     let counts = StatusCounts { running: 1, completed: 14, failed: 2, ..StatusCounts::default() };
     let next = Some(id("00000001").to_string());
     let facets = Facets { chains: vec!["default".to_owned(), "team".to_owned()], sources: vec!["grafana".to_owned()] };
     let list_of = List {
         entries,
+        asked,
         counts: Some(counts),
         query,
         system,
@@ -231,6 +237,32 @@ fn each_value_of_the_filter_is_shown_and_removed_by_itself() {
     assert!(texts(&page).contains("No session of this period has all of these filters."));
     assert_eq!(Query::of(Some("since=24h&from=2026-11-20T00:00")).since(), "2026-11-20T00:00");
     assert_eq!((Query::of(Some("since=24h&from=")).since(), Query::of(Some("until=1d")).since()), ("24h", ""));
+}
+
+#[test]
+fn questions_stand_below_their_investigation_and_none_looks_like_a_failed_alert() {
+    let about = |last: &str, parent: &str, title: &str, status: RunStatus| {
+        let mut question = entry(last, title, status);
+        (question.line.parent_id, question.line.severity) = (Some(id(parent)), Some(Severity::Critical));
+        question.questions = 0;
+        question
+    };
+    let mut investigation = entry("00000010", "TargetDown shop/checkout", RunStatus::Completed);
+    investigation.questions = 2;
+    let asked = [
+        about("00000012", "00000010", "And now?", RunStatus::Failed),
+        about("00000011", "00000010", "Since when?", RunStatus::Completed),
+    ];
+    let page = listed_with(&[investigation], &asked, &Query::default(), &System::default());
+    assert_eq!((check(&page).err(), page.matches("<li class=\"sr").count()), (None, 1));
+    let below = page.split("<details class=\"qs\">").nth(1).unwrap().split("</details>").next().unwrap();
+    assert_eq!(texts(below).trim(), "2 questions ✓ answered Since when? – no answer And now?");
+    assert!(below.contains(&format!("href=\"/sessions/{}\"", id("00000011"))), "{below}");
+    // A search finds them as rows of their own.
+    let found = listed(&asked, &Query::of(Some("q=now")), &System::default());
+    let row = found.split("<ol class=\"srs\">").nth(1).unwrap().split("</li>").next().unwrap();
+    assert!(texts(row).starts_with("– no answer question about 00000010: And now?"), "{}", texts(row));
+    assert!(!row.contains("critical") && !row.contains("class=\"err\"") && !row.contains("st failed"), "{row}");
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn a_list_of_five_hundred_sessions_is_small() {
     let query = Query::of(Some("since=24h"));
     let page = list(&List {
         entries: &entries,
+        asked: &[],
         counts: None,
         query: &query,
         system: &System::default(),

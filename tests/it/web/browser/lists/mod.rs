@@ -2,3 +2,4 @@
 
 mod filters;
 mod groups;
+mod questions;
