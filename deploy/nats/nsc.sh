@@ -21,7 +21,7 @@ nsc add user --account "$account" tarsy-watcher \
   --allow-sub '_INBOX_doctor.>,_INBOX_watch.>,_INBOX_web.>,tarsy.live.*,tarsy.workers.*'
 
 nsc add user --account "$account" tarsy-web \
-  --allow-pub '$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.*.tarsy.timeline.*,$JS.API.CONSUMER.INFO.TARSY_ALERTS.*,$JS.API.CONSUMER.MSG.NEXT.TARSY_TIMELINE.*,$JS.API.STREAM.INFO.TARSY_ALERTS,$JS.API.STREAM.INFO.TARSY_CONTROL,$JS.API.STREAM.INFO.TARSY_DEAD_LETTERS,$JS.API.STREAM.INFO.TARSY_TIMELINE,$JS.API.STREAM.MSG.GET.TARSY_TIMELINE,$SYS.REQ.USER.INFO,_INBOX_doctor.>,tarsy.control.*,tarsy.questions.>' \
+  --allow-pub '$JS.API.CONSUMER.CREATE.TARSY_TIMELINE.*.tarsy.timeline.*,$JS.API.CONSUMER.INFO.TARSY_ALERTS.*,$JS.API.CONSUMER.MSG.NEXT.TARSY_TIMELINE.*,$JS.API.STREAM.INFO.TARSY_ALERTS,$JS.API.STREAM.INFO.TARSY_CONTROL,$JS.API.STREAM.INFO.TARSY_DEAD_LETTERS,$JS.API.STREAM.INFO.TARSY_TIMELINE,$JS.API.STREAM.MSG.GET.TARSY_TIMELINE,$SYS.REQ.USER.INFO,_INBOX_doctor.>,tarsy.alerts.critical.web,tarsy.alerts.high.web,tarsy.alerts.low.web,tarsy.alerts.normal.web,tarsy.control.*,tarsy.questions.>' \
   --allow-sub '_INBOX_doctor.>,_INBOX_web.>,tarsy.live.*,tarsy.workers.*'
 
 nsc add user --account "$account" tarsy-administrator \

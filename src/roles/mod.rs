@@ -2,7 +2,7 @@
 //! adapters.
 //!
 //! `worker`, `llm_service`, `receive` and `web` run until a signal stops them; `migrate`, `models`, `doctor`, `init`
-//! and `drill` serve commands. `questions` is for a command and for `web`.
+//! and `drill` serve commands. `publishing` is for commands and for `web`.
 //! All of them use `credentials`, `connect` and `redact` (addresses), `secrets` and `masked` (the mask), `tools` (MCP
 //! servers), `guard` and `shutdown` (the process).
 
@@ -10,7 +10,7 @@ pub mod worker;
 pub mod llm_service;
 pub mod receive;
 pub mod web;
-pub mod questions;
+pub mod publishing;
 pub mod migrate;
 pub mod models;
 pub mod doctor;

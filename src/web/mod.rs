@@ -1,4 +1,5 @@
-//! The web server: pages for people and a JSON API for programs, over the same ports. It writes nothing.
+//! The web server: pages for people and a JSON API for programs, over the same ports. It writes nothing
+//! to the database; what people request goes to the workers as messages.
 //!
 //! A request passes, from outside in: `headers` (the security headers of every response), `access` (`Host`, who the
 //! user is, where a form comes from), then a handler of `pages/` or `api/`. Handlers reach the database and the broker
@@ -11,6 +12,7 @@ mod headers;
 mod metrics;
 pub mod access;
 mod fault;
+mod submissions;
 mod frames;
 mod hub;
 mod stream;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::engine::ports::WorkerStatus;
+use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{Delta, TimelineEvent};
 use crate::reports::calls::{CallNumber, NumberedCall, RebuiltCall};
@@ -136,6 +137,25 @@ pub trait Requests: Send + Sync + 'static {
 
     /// Requests the end of a session; it comes as an event.
     fn cancel(&self, cancel: Cancel) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Queues an alert. The same submission with the same `request` is queued once.
+    fn submit(&self, submission: Submission) -> impl Future<Output = Result<Submitted, Refusal>> + Send;
+
+    /// Whether the alert of a report can be investigated again.
+    ///
+    /// # Errors
+    /// A [`Refusal::State`].
+    fn may_rerun(&self, report: &AlertReport) -> Result<(), Refusal>;
+
+    /// Queues the alert of an investigation that is over once more. The same rerun with the same `request` is queued
+    /// once.
+    fn rerun(&self, rerun: Rerun) -> impl Future<Output = Result<Published, Refusal>> + Send;
+
+    /// The chains that an alert can name; none if this server does not know them.
+    fn chains(&self) -> &[String];
+
+    /// The largest alert, in bytes.
+    fn max_alert_bytes(&self) -> usize;
 }
 
 /// A question about an investigation.
@@ -155,10 +175,54 @@ pub struct Cancel {
     pub by: String,
 }
 
-/// Where a question is queued.
+/// An alert that a person submits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Chosen before it is sent, so that it can be sent again.
+    pub request: SessionId,
+    /// Any text or JSON.
+    pub alert: String,
+    /// `None`: the severity in the alert.
+    pub priority: Option<Severity>,
+    /// `None`: the chain of its type.
+    pub chain: Option<String>,
+    pub cooldown: Cooldown,
+    /// Who submits it, as the timeline shows it.
+    pub by: String,
+}
+
+/// Whether an alert that was investigated a short time ago is investigated again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cooldown {
+    /// It joins the former investigation.
+    #[default]
+    Counts,
+    Ignored,
+}
+
+/// The alerts of one submission: a body may have several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    pub first: Published,
+    pub others: Vec<Published>,
+}
+
+/// An alert that a person has investigated again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rerun {
+    /// Chosen before it is sent, so that it can be sent again.
+    pub request: SessionId,
+    pub of: SessionId,
+    /// `None`: the chain that the alert named.
+    pub chain: Option<String>,
+    /// Who reruns it, as the timeline shows it.
+    pub by: String,
+}
+
+/// Where an alert or a question is queued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Published {
-    /// The session that will answer.
+    /// The session that it opens.
     pub session_id: SessionId,
     pub subject: String,
     pub stream_sequence: u64,
@@ -173,7 +237,7 @@ pub enum Refusal {
     /// The session is in a state in which this cannot be requested.
     #[error("{0}")]
     State(String),
-    /// The text is empty or too long.
+    /// The text or a setting is not accepted.
     #[error("{0}")]
     Invalid(String),
     #[error(transparent)]

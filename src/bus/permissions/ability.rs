@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
     QueueAlerts,
+    /// The alerts of the web server have subjects of their own.
+    QueueWebAlerts,
     AskQuestions,
     RequestCancels,
     ReadCancels,
@@ -23,8 +25,9 @@ pub enum Ability {
 }
 
 impl Ability {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::QueueAlerts,
+        Self::QueueWebAlerts,
         Self::AskQuestions,
         Self::RequestCancels,
         Self::ReadCancels,
@@ -47,6 +50,7 @@ impl Ability {
     pub fn describe(self) -> &'static str {
         match self {
             Self::QueueAlerts => "queue alerts",
+            Self::QueueWebAlerts => "queue alerts of the web server",
             Self::AskQuestions => "ask questions",
             Self::RequestCancels => "cancel investigations",
             Self::ReadCancels => "read cancel requests",
@@ -70,6 +74,12 @@ impl Ability {
     pub fn publish(self) -> &'static [&'static str] {
         match self {
             Self::QueueAlerts => &["tarsy.alerts.>"],
+            Self::QueueWebAlerts => &[
+                "tarsy.alerts.critical.web",
+                "tarsy.alerts.high.web",
+                "tarsy.alerts.normal.web",
+                "tarsy.alerts.low.web",
+            ],
             Self::AskQuestions => &["tarsy.questions.>"],
             Self::RequestCancels => &["tarsy.control.*"],
             Self::ReadCancels => &["$JS.API.STREAM.MSG.GET.TARSY_CONTROL"],
@@ -124,6 +134,7 @@ impl Ability {
             Self::ReadTimelines => &["tarsy.live.*"],
             Self::ReadStatus => &["tarsy.workers.*"],
             Self::QueueAlerts
+            | Self::QueueWebAlerts
             | Self::AskQuestions
             | Self::RequestCancels
             | Self::ClaimAlerts

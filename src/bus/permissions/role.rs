@@ -2,6 +2,7 @@
 
 use super::ability::Ability;
 use super::granted::Granted;
+use super::subjects::covers;
 
 /// A role of a client of the broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub enum NatsRole {
     Worker,
     /// `tarsy watch`, and `tarsy web` that only shows.
     Watcher,
-    /// `tarsy web` with users who may ask questions or cancel investigations.
+    /// `tarsy web` with users who may do more than read.
     Web,
     /// `tarsy migrate`, and every command for people.
     Administrator,
@@ -71,6 +72,7 @@ impl NatsRole {
             ],
             Self::Watcher => &[A::ReadTimelines, A::ReadLastEvents, A::ReadStatus, A::InspectStreams],
             Self::Web => &[
+                A::QueueWebAlerts,
                 A::AskQuestions,
                 A::RequestCancels,
                 A::ReadTimelines,
@@ -147,7 +149,9 @@ impl NatsRole {
             .collect();
         let needed = self.abilities();
         let is_covered = |ability: &Ability| {
-            let all = |own: &[&str], of_role: &[&str]| own.iter().all(|subject| of_role.contains(subject));
+            let all = |own: &[&str], of_role: &[&str]| {
+                own.iter().all(|subject| of_role.iter().any(|pattern| covers(pattern, subject)))
+            };
             all(ability.publish(), &self.publish()) && all(ability.subscribe(), &self.subscribe())
         };
         let may = |ability: &Ability| {

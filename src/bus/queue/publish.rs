@@ -86,6 +86,15 @@ impl Nats {
         self.publish_as(MessageKind::Question, question, Repetition::IsAnother).await
     }
 
+    /// As [`Nats::publish_alert_once`], for a question.
+    ///
+    /// # Errors
+    ///
+    /// As [`Nats::publish_alert_once`].
+    pub async fn publish_question_once(&self, question: NewAlert) -> Result<Published, Error> {
+        self.publish_as(MessageKind::Question, question, Repetition::IsTheSame).await
+    }
+
     /// Asks whether a stream stores alerts. It needs no other right than that to publish alerts: the message names a
     /// stream that does not exist, so the stream of alerts refuses it.
     ///

@@ -13,7 +13,7 @@ use crate::bus::{CHAIN, NewAlert, PARENT_ID, Priority, SESSION_ID, TRACEPARENT};
 use crate::cli::args::{AskArgs, GlobalArgs};
 use crate::cli::exit::Exit;
 use crate::investigation::ids::SessionId;
-use crate::roles::questions;
+use crate::roles::publishing::questions;
 
 pub(super) async fn run(global: &GlobalArgs, args: AskArgs) -> anyhow::Result<Exit> {
     let body = body(&args.question.join(" "))?;

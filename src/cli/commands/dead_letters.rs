@@ -22,6 +22,7 @@ use crate::config::Config;
 use crate::investigation::ids::SessionId;
 use crate::investigation::mask::Mask;
 use crate::roles::masked::dead_letter;
+use crate::roles::publishing::reruns;
 use crate::roles::secrets;
 
 pub(super) async fn run(global: &GlobalArgs, command: DeadLettersCommand) -> anyhow::Result<Exit> {
@@ -94,7 +95,7 @@ async fn retry(global: &GlobalArgs, nats: Nats, args: DeadLettersRetryArgs) -> a
     let letter = find(&nats, &args.letter).await?;
     may_retry(&letter, args.chain.as_deref(), &load_config(global)?)?;
     let (session, published) = nats.retry_dead_letter(&letter, args.chain.as_deref()).await?;
-    let (priority, _) = submit::queue_of(&published.subject);
+    let (priority, _) = reruns::queue_of(&published.subject);
     let origin = Some(Origin { key: "retry_of", session: letter.alert_id, words: "retry of" });
     let store = || Database::of(global, "dead-letters").ok().map(|database| database.store);
     let sources = args.watch.then(|| Sources { nats, store: store(), public_url: public_url(global) });

@@ -58,8 +58,8 @@ pub(super) fn gate(web: &Web, listen: SocketAddr) -> anyhow::Result<Configured> 
     let public = web.public_url.as_ref().and_then(|public| url::Url::parse(&public.to_string()).ok());
     let public_url = public.map(|public| public.origin().ascii_serialization());
     let hosts = Hosts { public_url, further: web.hosts.clone() };
-    let WebAllow { ask, cancel, prompts } = web.allow.clone();
-    let allow = Allow { ask, cancel, prompts };
+    let WebAllow { ask, cancel, rerun, submit, prompts } = web.allow.clone();
+    let allow = Allow { ask, cancel, rerun, submit, prompts };
     Ok(Configured { gate: Gate { mode, hosts, allow }, name, renewed })
 }
 

@@ -20,6 +20,7 @@ use crate::reports::{
 };
 use crate::roles::connect::Addresses;
 use crate::roles::doctor::{Part, checks_of_web};
+use crate::roles::publishing::submissions::Rules;
 use crate::store::{self, Store};
 use crate::web::ports::{Lane, Queue, Reader, Timelines, Unavailable, Update, Updates};
 
@@ -30,6 +31,13 @@ const FIRST_CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pages that are open at the same time share one look at the queue.
 const LANES_AGE: Duration = Duration::from_secs(2);
 
+/// What the configuration says about alerts and their queue.
+#[derive(Debug)]
+pub(super) struct Alerts {
+    pub(super) rules: Rules,
+    pub(super) topology: TopologySettings,
+}
+
 /// The store and the broker.
 #[derive(Debug)]
 pub(super) struct Backend {
@@ -37,7 +45,7 @@ pub(super) struct Backend {
     nats: watch::Receiver<Option<Nats>>,
     workers: Workers,
     addresses: Addresses,
-    topology: TopologySettings,
+    alerts: Alerts,
     checks: RecentChecks,
     lanes: Mutex<Option<(Instant, Vec<Lane>)>>,
     /// The number of the connection on which the broker has refused to return the age of queued alerts.
@@ -50,10 +58,14 @@ impl Backend {
         nats: watch::Receiver<Option<Nats>>,
         workers: Workers,
         addresses: Addresses,
-        topology: TopologySettings,
+        alerts: Alerts,
     ) -> Self {
         let (checks, lanes, ages_refused) = Default::default();
-        Self { store: Arc::new(store), nats, workers, addresses, topology, checks, lanes, ages_refused }
+        Self { store: Arc::new(store), nats, workers, addresses, alerts, checks, lanes, ages_refused }
+    }
+
+    pub(super) fn rules(&self) -> &Rules {
+        &self.alerts.rules
     }
 
     /// The connection to the broker, if there was one. It may be interrupted now.
@@ -220,7 +232,7 @@ impl Queue for Backend {
         let part = || Part {
             nats: self.broker().map_err(|Unavailable(reason)| reason),
             addresses: self.addresses.clone(),
-            topology: self.topology.clone(),
+            topology: self.alerts.topology.clone(),
             workers: self.workers.current(),
         };
         self.checks.get(|| checks_of_web(part()).boxed()).await

@@ -8,6 +8,7 @@ mod auth;
 mod backend;
 mod checks;
 mod requests;
+mod submissions;
 mod workers;
 
 use std::net::SocketAddr;
@@ -19,9 +20,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::backend::Backend;
+use self::backend::{Alerts, Backend};
 use self::workers::Workers;
 use super::connect::{Addresses, topology};
+use super::publishing::submissions::Rules;
 use super::shutdown::print_ready_and_metrics;
 use crate::bus::{Error, Nats};
 use crate::config::Config;
@@ -73,7 +75,8 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     let (broker, nats) = watch::channel(None);
     let workers = Workers::default();
     let store = Store::new(&database)?.linking(config.web.public_url.clone());
-    let backend = Backend::new(store.clone(), nats.clone(), workers.clone(), addresses.clone(), topology(config));
+    let alerts = Alerts { rules: Rules::of(config), topology: topology(config) };
+    let backend = Backend::new(store.clone(), nats.clone(), workers.clone(), addresses.clone(), alerts);
     let serving = tokio::spawn(serve(listener, settings, Arc::new(backend), shutdown.clone()));
     let linked = tokio::select! {
         result = link(&addresses, &broker) => result,

@@ -1,5 +1,5 @@
-//! Questions and cancel requests of people: messages to the workers, as the commands send them. Nothing is written to
-//! the database.
+//! Questions, cancel requests, alerts and reruns of people: messages to the workers, as the commands send them. Nothing
+//! is written to the database.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::backend::Backend;
 use crate::bus::{self, ASKED_BY, Nats, NewAlert, PARENT_ID, SESSION_ID};
 use crate::investigation::ids::SessionId;
 use crate::reports::AlertReport;
-use crate::roles::questions;
-use crate::web::ports::{Cancel, Published, Question, Refusal, Requests, Unavailable};
+use crate::roles::publishing::{questions, reruns};
+use crate::web::ports::{Cancel, Published, Question, Refusal, Requests, Rerun, Submission, Submitted, Unavailable};
 
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -49,17 +49,37 @@ impl Requests for Backend {
         tracing::info!(session_id = %session, by, "cancel request published");
         Ok(())
     }
+
+    async fn submit(&self, submission: Submission) -> Result<Submitted, Refusal> {
+        self.submit_alerts(submission).await
+    }
+
+    fn may_rerun(&self, report: &AlertReport) -> Result<(), Refusal> {
+        reruns::may_rerun(report).map_err(Refusal::State)
+    }
+
+    async fn rerun(&self, rerun: Rerun) -> Result<Published, Refusal> {
+        self.rerun_alert(rerun).await
+    }
+
+    fn chains(&self) -> &[String] {
+        self.rules().chains().unwrap_or_default()
+    }
+
+    fn max_alert_bytes(&self) -> usize {
+        usize::try_from(self.rules().max_bytes()).unwrap_or(usize::MAX)
+    }
 }
 
 impl Backend {
-    async fn reported(&self, id: SessionId) -> Result<AlertReport, Refusal> {
+    pub(super) async fn reported(&self, id: SessionId) -> Result<AlertReport, Refusal> {
         let report = self.read(self.store.report(id)).await?;
         report.ok_or_else(|| Refusal::Unknown(format!("no worker has seen an alert or session {id}")))
     }
 
     /// The broker, if it is connected now: a message that waits for a connection would be sent in addition to the
     /// user's next try.
-    async fn connected(&self) -> Result<Nats, Unavailable> {
+    pub(super) async fn connected(&self) -> Result<Nats, Unavailable> {
         let nats = self.first_connection().await?;
         if nats.connection_state().connected {
             return Ok(nats);
@@ -67,7 +87,7 @@ impl Backend {
         Err(Unavailable("nats unavailable: nothing was published".to_owned()))
     }
 
-    async fn published<T>(
+    pub(super) async fn published<T>(
         &self,
         publish: impl Future<Output = Result<T, bus::Error>> + Send,
     ) -> Result<T, Unavailable> {

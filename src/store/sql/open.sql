@@ -138,7 +138,11 @@ WITH alert AS (
   FROM decided d WHERE a.alert_id = $1
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)
-  SELECT session_id, clock_timestamp(), 1, 1, $36, $37, $38, $39::jsonb FROM opened
+  -- The event of a question has the person who asks.
+  SELECT session_id, clock_timestamp(), 1, 1, $36, $37, $38, $39::jsonb || CASE WHEN $24 IS NULL THEN
+           jsonb_strip_nulls(jsonb_build_object('asked_by', (
+             SELECT left(a.headers ->> 'Tarsy-Asked-By', 100) FROM alerts a WHERE a.alert_id = $1)))
+         ELSE '{}' END FROM opened
   UNION ALL
   SELECT session_id, clock_timestamp(), 2, 1, 'user_question', 'completed', $33,
          jsonb_strip_nulls(jsonb_build_object('parent_id', $24, 'asked_by', (

@@ -57,6 +57,8 @@ pub enum Mode {
 pub struct Allow {
     pub ask: Vec<String>,
     pub cancel: Vec<String>,
+    pub rerun: Vec<String>,
+    pub submit: Vec<String>,
     /// May see the requests to models. `*` stands for every reader, also where no user is known.
     pub prompts: Vec<String>,
 }
@@ -70,6 +72,10 @@ pub struct Access {
     pub may_ask: bool,
     /// As `may_ask`.
     pub may_cancel: bool,
+    /// Without it no page links to the form, and the routes answer 403.
+    pub may_rerun: bool,
+    /// As `may_rerun`.
+    pub may_submit: bool,
     /// Without it no page links to the requests to models, and their routes answer 403.
     pub may_see_prompts: bool,
     /// Whether the user can log out here.
@@ -168,6 +174,8 @@ impl Gate {
         Access {
             may_ask: may(&self.allow.ask),
             may_cancel: may(&self.allow.cancel),
+            may_rerun: may(&self.allow.rerun),
+            may_submit: may(&self.allow.submit),
             may_see_prompts: is_in(&self.allow.prompts),
             has_login: matches!(self.mode, Mode::Token(_)),
             counted_as: of_proxy.or(address).unwrap_or_default(),

@@ -9,6 +9,7 @@ mod calls;
 pub(super) mod sse;
 mod queue;
 mod requests;
+mod submissions;
 
 use axum::Router;
 use axum::extract::Query;
@@ -45,6 +46,8 @@ pub(super) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}/calls/{number}", get(calls::show::<B>))
         .route("/sessions/{part}/questions", post(requests::ask::<B>))
         .route("/sessions/{part}/cancel", post(requests::cancel::<B>))
+        .route("/sessions/{part}/rerun", post(submissions::rerun::<B>))
+        .route("/alerts", post(submissions::submit::<B>))
         .route("/events", get(sse::all::<B>))
         .route("/queue", get(queue::show::<B>))
         .route("/dead-letters", get(queue::dead_letters::<B>))

@@ -1,8 +1,8 @@
 //! The pages for people: pure functions from data to markup, and the handlers that read the data.
 //!
-//! `shell` is the frame of every page; `list`, `session`, `steps`, `event`, `calls`, `queue` and `small` are its
-//! contents, with `words` in common. `handlers` has the routes. A page works without the script, which adds live rows,
-//! copy and keys.
+//! `shell` is the frame of every page; `list`, `session`, `steps`, `event`, `calls`, `queue`, `submit` and `small` are
+//! its contents, with `words` in common. `handlers` has the routes. A page works without the script, which adds live
+//! rows, copy and keys.
 
 pub(super) mod viewer;
 mod words;
@@ -13,6 +13,7 @@ pub(super) mod session;
 pub(super) mod event;
 pub(super) mod calls;
 pub(super) mod queue;
+pub(super) mod submit;
 pub(super) mod small;
 pub(super) mod live;
 pub(super) mod handlers;

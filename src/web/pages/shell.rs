@@ -34,6 +34,7 @@ pub(in crate::web) enum Place {
     Sessions,
     Session,
     Queue,
+    Submit,
     Elsewhere,
 }
 
@@ -43,6 +44,7 @@ impl Place {
             Self::Sessions => "list",
             Self::Session => "session",
             Self::Queue => "queue",
+            Self::Submit => "submit",
             Self::Elsewhere => "plain",
         }
     }
@@ -77,7 +79,7 @@ pub(in crate::web) fn page(frame: &Frame<'_>, viewer: &Viewer, main: &Markup) ->
             body class=(frame.place.class()) data-keys=[(viewer.keys == Keys::Off).then_some("off")]
                 data-live=[frame.live.as_deref()] {
                 a.skip href="#main" { "Skip to the content" }
-                (bar(frame))
+                (bar(frame, viewer))
                 main id="main" { (main) }
                 (footer(viewer))
             }
@@ -85,7 +87,7 @@ pub(in crate::web) fn page(frame: &Frame<'_>, viewer: &Viewer, main: &Markup) ->
     }
 }
 
-fn bar(frame: &Frame<'_>) -> Markup {
+fn bar(frame: &Frame<'_>, viewer: &Viewer) -> Markup {
     let current = |place: Place| match (frame.place, place) {
         (Place::Session, Place::Sessions) => Some("true"),
         (shown, place) => (shown == place).then_some("page"),
@@ -99,6 +101,7 @@ fn bar(frame: &Frame<'_>) -> Markup {
             nav aria-label="Main" {
                 a href="/" aria-current=[current(Place::Sessions)] { "Sessions" }
                 a href="/queue" aria-current=[current(Place::Queue)] { "Queue" }
+                @if viewer.may_submit { a href="/submit" aria-current=[current(Place::Submit)] { "Submit" } }
             }
             form.find role="search" action="/" {
                 label.vh for="q" { "Search" }
@@ -131,7 +134,7 @@ fn footer(viewer: &Viewer) -> Markup {
     };
     html! {
         footer.foot {
-            span { @if !viewer.may_ask && !viewer.may_cancel { "Read-only. " }
+            span { @if viewer.only_reads() { "Read-only. " }
                 code { "tarsy web" } " " (env!("CARGO_PKG_VERSION")) }
             span { "Times are " b { "UTC" } " " button.act type="button" data-local="" { "local" } }
             span { "Theme " (theme(Theme::Light)) " " (theme(Theme::Dark)) " " (theme(Theme::System)) }

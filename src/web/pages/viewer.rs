@@ -17,6 +17,8 @@ pub(in crate::web) struct Viewer {
     pub(in crate::web) user: Option<String>,
     pub(in crate::web) may_ask: bool,
     pub(in crate::web) may_cancel: bool,
+    pub(in crate::web) may_rerun: bool,
+    pub(in crate::web) may_submit: bool,
     pub(in crate::web) may_see_prompts: bool,
     pub(in crate::web) has_login: bool,
     /// Path and query of the page.
@@ -31,10 +33,17 @@ impl Viewer {
             user: access.user.clone(),
             may_ask: access.may_ask,
             may_cancel: access.may_cancel,
+            may_rerun: access.may_rerun,
+            may_submit: access.may_submit,
             may_see_prompts: access.may_see_prompts,
             has_login: access.has_login,
             path: path.to_owned(),
         }
+    }
+
+    /// Whether the viewer can do nothing but read.
+    pub(in crate::web) fn only_reads(&self) -> bool {
+        ![self.may_ask, self.may_cancel, self.may_rerun, self.may_submit].contains(&true)
     }
 
     /// The path as the value of a parameter.

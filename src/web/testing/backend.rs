@@ -26,7 +26,8 @@ use crate::reports::{
 use crate::web::access::{Allow, Gate, Hosts, Mode};
 use crate::web::hub::Hub;
 use crate::web::ports::{
-    Cancel, Lane, Published, Question, Queue, Reader, Refusal, Requests, Timelines, Unavailable, Update, Updates,
+    Cancel, Lane, Published, Question, Queue, Reader, Refusal, Requests, Rerun, Submission, Submitted, Timelines,
+    Unavailable, Update, Updates,
 };
 use crate::web::router::router;
 use crate::web::{Settings, Web};
@@ -231,5 +232,25 @@ impl Requests for FakeBackend {
 
     async fn cancel(&self, _: Cancel) -> Result<(), Refusal> {
         Err(Refusal::State("not here".to_owned()))
+    }
+
+    async fn submit(&self, _: Submission) -> Result<Submitted, Refusal> {
+        Err(Refusal::State("not here".to_owned()))
+    }
+
+    fn may_rerun(&self, _: &AlertReport) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    async fn rerun(&self, _: Rerun) -> Result<Published, Refusal> {
+        Err(Refusal::State("not here".to_owned()))
+    }
+
+    fn chains(&self) -> &[String] {
+        &[]
+    }
+
+    fn max_alert_bytes(&self) -> usize {
+        1024
     }
 }

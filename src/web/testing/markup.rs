@@ -85,10 +85,12 @@ const ELEMENTS: [&str; 77] = [
     "wbr",
 ];
 const VOID: [&str; 6] = ["br", "hr", "input", "link", "meta", "wbr"];
-const ATTRIBUTES: [&str; 63] = [
+const ATTRIBUTES: [&str; 67] = [
     "action",
     "aria-current",
+    "aria-describedby",
     "aria-hidden",
+    "aria-invalid",
     "aria-label",
     "aria-labelledby",
     "aria-live",
@@ -127,12 +129,14 @@ const ATTRIBUTES: [&str; 63] = [
     "placeholder",
     "points",
     "preserveaspectratio",
+    "readonly",
     "rel",
     "required",
     "role",
     "rows",
     "scope",
     "selected",
+    "spellcheck",
     "src",
     "start",
     "tabindex",

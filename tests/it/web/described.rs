@@ -59,7 +59,7 @@ fn assert_refused(document: &Value, operation: &str, status: u16, answer: &Answe
 }
 
 async fn web(system: &TestSystem, env: &[(&str, &str)]) -> Web {
-    let section = "web: {allow: {ask: ['*'], cancel: ['*']}, streams_per_user: 1}\n";
+    let section = "web: {allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}, streams_per_user: 1}\n";
     std::fs::write(system.file("web.yaml"), section).unwrap();
     let config = system.file("web.yaml").display().to_string();
     Web::start(system, &[&[("TARSY_CONFIG", config.as_str()), ("TARSY_WEB_TOKEN", TOKEN)], env].concat()).await
@@ -73,7 +73,7 @@ fn the_description_has_every_method_of_every_route_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn questions_and_cancel_requests_are_answered_as_described() {
+async fn what_people_request_is_answered_as_described() {
     let mut system = TestSystem::start(&["answer-1-middle"]).await;
     let (_worker, _) = system.worker("w1").await;
     let web = web(&system, &[]).await;
@@ -90,6 +90,11 @@ async fn questions_and_cancel_requests_are_answered_as_described() {
     system.connect().await.publish_alert(alert).await.unwrap();
     let _held = system.gates.next().await;
 
+    let (submit, rerun) = ("POST /alerts", "POST /sessions/{part}/rerun");
+    let record =
+        |text: &str| json!({"Sns": {"TopicArn": "arn:aws:sns:eu-1:1:alarms", "Subject": text, "Message": text}});
+    let two_alerts = json!({"Records": [record("one is full"), record("another is full")]}).to_string();
+    let too_long = "x".repeat(600_000);
     let (ask, cancel) = ("POST /sessions/{part}/questions", "POST /sessions/{part}/cancel");
     let long = format!("{{\"question\": \"{}\"}}", "x".repeat(70_000));
     let (unknown, question) = (Uuid::now_v7().to_string(), r#"{"question": "Why?"}"#);
@@ -101,11 +106,22 @@ async fn questions_and_cancel_requests_are_answered_as_described() {
         (ask, &unknown, question, 404),
         (ask, &running, question, 409),
         (ask, &done[..8], question, 409),
+        (rerun, &running, "", 409),
         (cancel, "abc", "", 400),
         (cancel, &unknown, "", 404),
         (cancel, &done, "", 409),
         (cancel, &done[..8], "", 409),
         (cancel, &running, "", 202),
+        (rerun, done.as_str(), "", 202),
+        (rerun, &done, r#"{"request_id": "c0ffee"}"#, 400),
+        (rerun, &done, r#"{"chains": "x"}"#, 400),
+        (rerun, "abc", "", 400),
+        (rerun, &unknown, "", 404),
+        (rerun, &done[..8], "", 409),
+        (submit, "", "disk 94 % full", 202),
+        (submit, "", &two_alerts, 202),
+        (submit, "", " ", 400),
+        (submit, "", &too_long, 400),
         ("GET /sessions/{part}", &done[..8], "", 409),
         ("GET /sessions/{part}/events", &done[..8], "", 409),
         ("GET /sessions/{part}/events/{number}", &done[..8], "", 409),
@@ -133,8 +149,9 @@ async fn every_operation_refuses_as_described() {
     let session = Uuid::now_v7().to_string();
     let operations: Vec<String> =
         operations(&document).into_iter().map(|(method, path)| format!("{method} {path}")).collect();
-    let body = r#"{"question": "Why?"}"#;
+    let body_of = |operation: &str| if operation.ends_with("/rerun") { "" } else { r#"{"question": "Why?"}"# };
     for operation in &operations {
+        let body = body_of(operation);
         for (headers, status) in [(&[][..], 401), (&[BEARER, ("host", "evil.example")], 421)] {
             let answer = send(&web, operation, &session, headers, body).await;
             assert_refused(&document, operation, status, &answer);
@@ -154,7 +171,7 @@ async fn every_operation_refuses_as_described() {
     let nowhere = [("DATABASE_URL", "postgres://postgres@127.0.0.1:1/none"), ("NATS_URL", "nats://127.0.0.1:1")];
     let alone = self::web(&system, &nowhere).await;
     let answers = operations.iter().map(async |operation| {
-        let answer = send(&alone, operation, &session, &[BEARER], body).await;
+        let answer = send(&alone, operation, &session, &[BEARER], body_of(operation)).await;
         if operation == "GET /openapi.json" {
             assert_eq!((answer.status, answer.json()), (200, document.clone()));
         } else {

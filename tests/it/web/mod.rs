@@ -13,5 +13,6 @@ mod read_only;
 mod rights;
 mod routes;
 mod streams;
+mod submissions;
 
 pub(crate) use self::client::{Sse, Web};

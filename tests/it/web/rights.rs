@@ -97,9 +97,17 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
     let bearer = ("authorization", bearer.as_str());
     let (secret, user) = (("x-tarsy-proxy-secret", SECRET), ("x-forwarded-email", "ada@example.com"));
     let sre = ("x-forwarded-groups", "dev,sre");
-    let reader = Client { unknown: None, may_ask: false, may_cancel: false, may_see_prompts: true, has_login: false };
+    let reader = Client {
+        unknown: None,
+        may_ask: false,
+        may_cancel: false,
+        may_rerun: false,
+        may_submit: false,
+        may_see_prompts: true,
+        has_login: false,
+    };
 
-    let open = modes.web("{allow: {ask: ['*'], cancel: ['*']}}", &[]).await;
+    let open = modes.web("{allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}}", &[]).await;
     // No one is known, so no one may do more than read; and the headers are not trusted.
     assert_rights(&modes, &open, &[own], reader).await;
     assert_rights(&modes, &open, &[own, secret, user, sre, bearer], reader).await;
@@ -115,7 +123,10 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
     let allowed = modes.web("{allow: {ask: ['*']}}", &[("TARSY_WEB_TOKEN", TOKEN)]).await;
     assert_rights(&modes, &allowed, &[bearer], Client { may_ask: true, ..known }).await;
 
-    let section = "{auth: proxy, allow: {ask: ['*'], cancel: [sre]}}";
+    let allowed = modes.web("{allow: {rerun: ['*'], submit: [sre]}}", &[("TARSY_WEB_TOKEN", TOKEN)]).await;
+    assert_rights(&modes, &allowed, &[bearer], Client { may_rerun: true, ..known }).await;
+
+    let section = "{auth: proxy, allow: {ask: ['*'], cancel: [sre], rerun: [sre], submit: [ops]}}";
     let proxy = modes.web(section, &[("TARSY_WEB_PROXY_SECRET", SECRET)]).await;
     let unknown = Client { unknown: Some(401), ..reader };
     let doubled = ("x-forwarded-email", "eve@example.com");
@@ -124,7 +135,10 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
     }
     let may_ask = Client { may_ask: true, ..reader };
     assert_rights(&modes, &proxy, &[own, secret, user], may_ask).await;
-    assert_rights(&modes, &proxy, &[own, secret, user, sre], Client { may_cancel: true, ..may_ask }).await;
+    let of_sre = Client { may_cancel: true, may_rerun: true, ..may_ask };
+    assert_rights(&modes, &proxy, &[own, secret, user, sre], of_sre).await;
+    let ops = ("x-forwarded-groups", "ops");
+    assert_rights(&modes, &proxy, &[own, secret, user, ops], Client { may_submit: true, ..may_ask }).await;
 
     let without = Client { may_see_prompts: false, ..reader };
     let closed = modes.web("{allow: {prompts: []}}", &[]).await;
@@ -138,8 +152,9 @@ async fn each_route_answers_as_the_table_of_modes_and_rights_says() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_host_and_another_site_are_refused_on_every_route() {
     let modes = Modes::start().await;
-    let section = "{public_url: 'https://tarsy.example.com', hosts: [tarsy-web], allow: {ask: ['*'], cancel: ['*']}}";
-    let web = modes.web(section, &[("TARSY_WEB_TOKEN", TOKEN)]).await;
+    let allow = "{ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}";
+    let section = format!("{{public_url: 'https://tarsy.example.com', hosts: [tarsy-web], allow: {allow}}}");
+    let web = modes.web(&section, &[("TARSY_WEB_TOKEN", TOKEN)]).await;
     let bearer = format!("Bearer {TOKEN}");
     let bearer = ("authorization", bearer.as_str());
     for host in
@@ -164,7 +179,15 @@ async fn another_host_and_another_site_are_refused_on_every_route() {
         }
     }
     let own = [bearer, ("sec-fetch-site", "same-origin"), ("origin", "https://tarsy.example.com")];
-    let client = Client { unknown: None, may_ask: true, may_cancel: true, may_see_prompts: true, has_login: true };
+    let client = Client {
+        unknown: None,
+        may_ask: true,
+        may_cancel: true,
+        may_rerun: true,
+        may_submit: true,
+        may_see_prompts: true,
+        has_login: true,
+    };
     assert_rights(&modes, &web, &own, client).await;
 }
 

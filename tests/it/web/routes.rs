@@ -22,6 +22,10 @@ pub(super) enum Users {
     Askers,
     Cancellers,
     /// Other readers get 403.
+    Rerunners,
+    /// As `Rerunners`.
+    Submitters,
+    /// Other readers get 403.
     ReadersOfPrompts,
 }
 
@@ -32,6 +36,8 @@ pub(super) struct Client {
     pub(super) unknown: Option<u16>,
     pub(super) may_ask: bool,
     pub(super) may_cancel: bool,
+    pub(super) may_rerun: bool,
+    pub(super) may_submit: bool,
     pub(super) may_see_prompts: bool,
     /// Users log in with a token.
     pub(super) has_login: bool,
@@ -82,8 +88,10 @@ impl Row {
             Users::Login | Users::Logout => client.has_login,
             Users::Askers => client.may_ask,
             Users::Cancellers => client.may_cancel,
+            Users::Rerunners if !client.may_rerun => return 403,
+            Users::Submitters if !client.may_submit => return 403,
             Users::ReadersOfPrompts if !client.may_see_prompts => return 403,
-            Users::ReadersOfPrompts => true,
+            Users::Rerunners | Users::Submitters | Users::ReadersOfPrompts => true,
         };
         if may { self.status } else { 404 }
     }
@@ -106,7 +114,7 @@ impl Row {
 
 /// A row for each method of each route, about a session that has ended; and addresses and methods without one.
 pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
-    use Users::{Askers, Cancellers, Everyone, Login, Logout, Readers, ReadersOfPrompts};
+    use Users::{Askers, Cancellers, Everyone, Login, Logout, Readers, ReadersOfPrompts, Rerunners, Submitters};
     let rows = [
         Row::get("/", Readers, 200),
         Row::get("/sessions/{part}", Readers, 200),
@@ -120,6 +128,10 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::get("/sessions/{part}/cancel", Cancellers, 200),
         // The session has ended, so it is in the wrong state for a cancel request.
         Row::post("/sessions/{part}/cancel", Cancellers, 409),
+        Row::get("/sessions/{part}/rerun", Rerunners, 200),
+        Row::post("/sessions/{part}/rerun", Rerunners, 303),
+        Row::get("/submit", Submitters, 200),
+        Row::post("/submit", Submitters, 303).with("alert=disk+94+%25+full"),
         Row::get("/s/{part}", Readers, 302),
         Row::get("/s/{part}/{number}", Readers, 302),
         Row::get("/queue", Readers, 200),
@@ -139,6 +151,8 @@ pub(super) fn rows(session: &str, asset: &str) -> Vec<Row> {
         Row::get("/api/v1/sessions/{part}/calls/{number}", ReadersOfPrompts, 200),
         Row::post("/api/v1/sessions/{part}/questions", Askers, 202).with(r#"{"question": "Why?"}"#),
         Row::post("/api/v1/sessions/{part}/cancel", Cancellers, 409),
+        Row::post("/api/v1/sessions/{part}/rerun", Rerunners, 202),
+        Row::post("/api/v1/alerts", Submitters, 202).with("disk 94 % full"),
         Row::get("/api/v1/events", Readers, 200),
         Row::get("/api/v1/queue", Readers, 200),
         Row::get("/api/v1/dead-letters", Readers, 200),

@@ -3,10 +3,10 @@
 mod cancel;
 mod prompts;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use chrono::Utc;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::database::{Database, NotFound, ambiguous};
@@ -14,7 +14,6 @@ use super::output::{json_lines, note, print, print_json};
 use super::publish::{Origin, PublishedSession};
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url, queue, submit};
-use crate::bus::{self, NewAlert, Priority};
 use crate::cli::args::{GlobalArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs};
 use crate::cli::exit::Exit;
 use crate::cli::messages;
@@ -23,7 +22,8 @@ use crate::cli::render::tables::{list, show};
 use crate::cli::session_ref::SessionRef;
 use crate::cli::view::TerminalEnv;
 use crate::investigation::ids::SessionId;
-use crate::store::{AlertReport, DispositionKind, MAX_COUNTED, SessionFilter, SessionLine};
+use crate::roles::publishing::reruns;
+use crate::store::{AlertReport, MAX_COUNTED, SessionFilter, SessionLine};
 
 /// Messages of each queue among which an alert is searched that no worker has seen.
 const MAX_SEARCHED: usize = 1000;
@@ -172,11 +172,12 @@ pub(super) async fn read(database: &Database, wanted: &SessionRef) -> anyhow::Re
 async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<Exit> {
     let database = Database::of(global, "sessions")?;
     let (old, report) = read(&database, &args.session).await?;
-    may_rerun(&report)?;
+    reruns::may_rerun(&report).map_err(anyhow::Error::msg)?;
     submit::check_chain(&load_config(global)?, args.chain.as_deref())?;
     let nats = addresses(global).nats_for_command("rerun").await?;
     let session = SessionId(Uuid::now_v7());
-    let (priority, alert) = rerun_alert(session, &report, args.chain.as_deref())?;
+    let alert = reruns::message(session, &report, args.chain.as_deref()).map_err(anyhow::Error::msg)?;
+    let priority = alert.priority;
     let published = match report.parent_id {
         Some(_) => nats.publish_question(alert).await?,
         None => nats.publish_alert(alert).await?,
@@ -185,53 +186,4 @@ async fn rerun(global: &GlobalArgs, args: SessionsRerunArgs) -> anyhow::Result<E
     let sources = args.watch.then(|| Sources { nats, store: Some(database.store), public_url: public_url(global) });
     let link = link(global, session);
     PublishedSession { session, published, priority, origin, link }.finish(sources, &args.view).await
-}
-
-fn may_rerun(report: &AlertReport) -> anyhow::Result<()> {
-    let short = report.alert_id.short();
-    if let Some(joined) = report.joined_session_id {
-        let joined = joined.short();
-        bail!("alert {short} joined session {joined}: to rerun it: tarsy sessions rerun {joined}");
-    }
-    ensure!(
-        report.disposition != DispositionKind::Dead,
-        "alert {short} was given up: to queue it again: tarsy dead-letters retry {short}"
-    );
-    let is_open = report.session.as_ref().is_some_and(|session| session.finished_at.is_none());
-    ensure!(
-        report.disposition != DispositionKind::Undecided && !is_open,
-        "session {short} is not over yet: tarsy watch {short} follows it, tarsy sessions cancel {short} ends it"
-    );
-    Ok(())
-}
-
-/// The alert as a new message: its stored text (cleaned and masked), with headers for what the intake read from its
-/// first form.
-fn rerun_alert(session: SessionId, old: &AlertReport, chain: Option<&str>) -> anyhow::Result<(Priority, NewAlert)> {
-    let Some(body) = old.body.as_deref().filter(|body| !body.trim().is_empty()) else {
-        bail!("the text of alert {} is no longer stored", old.alert_id.short());
-    };
-    let stored = |name: &str| old.headers.get(name).and_then(Value::as_str);
-    let parent = old.parent_id.map(|parent| parent.to_string());
-    let (own_id, retried_id) = (session.to_string(), old.alert_id.to_string());
-    let headers = [
-        (bus::ALERT_TYPE, old.alert_type.as_deref()),
-        (bus::TITLE, old.title.as_deref()),
-        (bus::FINGERPRINT, old.fingerprint.as_deref()),
-        (bus::RUNBOOK_URL, stored(bus::RUNBOOK_URL)),
-        (bus::CHAIN, chain.or_else(|| stored(bus::CHAIN))),
-        (bus::PARENT_ID, parent.as_deref()),
-        (bus::SESSION_ID, Some(&own_id)),
-        (bus::RETRY_OF, Some(&retried_id)),
-        (bus::FORCE, Some("true")),
-    ];
-    // A value from a body may have line breaks, which a header may not.
-    let in_one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
-    let headers = headers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), in_one_line(value?))));
-    let headers: Map<_, _> =
-        headers.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.into())).collect();
-    let (queue, suffix) = submit::queue_of(&old.subject);
-    // The stored text may no longer contain the severity, so the priority carries it.
-    let priority = old.severity.map_or(queue, Priority::from);
-    Ok((priority, NewAlert { priority, suffix, body: body.as_bytes().to_vec(), headers: Value::Object(headers) }))
 }

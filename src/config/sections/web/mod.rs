@@ -66,6 +66,12 @@ pub struct WebAllow {
     /// May cancel investigations.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub cancel: Vec<String>,
+    /// May investigate an alert again.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub rerun: Vec<String>,
+    /// May submit an alert.
+    #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
+    pub submit: Vec<String>,
     /// May see the requests to models, which have the instructions of operators. By default every reader.
     #[serde(serialize_with = "written", skip_serializing_if = "is_everyone")]
     pub prompts: Vec<String>,
@@ -73,7 +79,8 @@ pub struct WebAllow {
 
 impl Default for WebAllow {
     fn default() -> Self {
-        Self { ask: Vec::new(), cancel: Vec::new(), prompts: everyone() }
+        let none = Vec::new;
+        Self { ask: none(), cancel: none(), rerun: none(), submit: none(), prompts: everyone() }
     }
 }
 
@@ -88,7 +95,8 @@ fn is_everyone(groups: &[String]) -> bool {
 impl WebAllow {
     fn read(map: &mut Map<'_>) -> Self {
         let prompts = map.list("prompts", Field::text).unwrap_or_else(everyone);
-        Self { ask: map.texts("ask"), cancel: map.texts("cancel"), prompts }
+        let [ask, cancel, rerun, submit] = ["ask", "cancel", "rerun", "submit"].map(|right| map.texts(right));
+        Self { ask, cancel, rerun, submit, prompts }
     }
 }
 
@@ -159,12 +167,18 @@ mod tests {
     fn the_section_is_read_and_unknown_values_are_refused() {
         assert_eq!(read(""), Ok(Web::default()));
         let text = "web: {public_url: 'https://tarsy.example.com/', hosts: [tarsy-web.ns.svc], auth: proxy, \
-                    allow: {ask: ['*'], cancel: [sre], prompts: []}, connections: 10}";
+                    allow: {ask: ['*'], cancel: [sre], rerun: [sre], submit: [ops], prompts: []}, connections: 10}";
         let expected = Web {
             public_url: PublicUrl::parse("https://tarsy.example.com/"),
             hosts: vec!["tarsy-web.ns.svc".to_owned()],
             auth: Some(WebAuth::Proxy),
-            allow: WebAllow { ask: vec!["*".to_owned()], cancel: vec!["sre".to_owned()], prompts: Vec::new() },
+            allow: WebAllow {
+                ask: vec!["*".to_owned()],
+                cancel: vec!["sre".to_owned()],
+                rerun: vec!["sre".to_owned()],
+                submit: vec!["ops".to_owned()],
+                prompts: Vec::new(),
+            },
             connections: 10,
             ..Web::default()
         };

@@ -40,7 +40,8 @@ pub(super) fn started(meta: &Meta<'_>, content: &str) -> Row {
     };
     let worker = meta.text("worker").map(|worker| format!("worker {worker}"));
     let queued = meta.number("queued_ms").map(|ms| format!("queued {}", format::span(Duration::from_millis(ms))));
-    let facts = text::join([chain, meta.text("strategy"), provider, worker, queued], ", ");
+    let by = meta.text("asked_by").map(|by| format!("by {by}"));
+    let facts = text::join([chain, meta.text("strategy"), provider, worker, queued, by], ", ");
     let detail = if facts.is_empty() { content } else { &facts };
     let missing: Vec<&str> = meta.pairs("unavailable_servers").map(|(server, _)| server.as_str()).collect();
     if missing.is_empty() {

@@ -7,6 +7,7 @@ mod event;
 mod calls;
 mod queue;
 mod requests;
+mod submit;
 mod settings;
 
 use axum::Router;
@@ -43,6 +44,8 @@ pub(in crate::web) fn routes<B: Backend>() -> Router<Shared<B>> {
         .route("/sessions/{part}/calls/{number}", get(calls::show::<B>))
         .route("/sessions/{part}/questions", post(requests::ask::<B>))
         .route("/sessions/{part}/cancel", get(requests::confirm::<B>).post(requests::cancel::<B>))
+        .route("/sessions/{part}/rerun", get(submit::confirm::<B>).post(submit::rerun::<B>))
+        .route("/submit", get(submit::show::<B>).post(submit::send::<B>))
         .route("/s/{part}", get(session::part::<B>))
         .route("/s/{part}/{number}", get(session::part_at::<B>))
         .route("/queue", get(queue::show::<B>))

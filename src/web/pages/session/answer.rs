@@ -8,6 +8,7 @@ use crate::investigation::summary::{Fields, below, command, fields};
 use crate::investigation::timeline::rows::{Footnotes, footnotes};
 use crate::reports::{AlertReport, SessionReport};
 use crate::web::markdown::{self, Cites};
+use crate::web::pages::submit;
 use crate::web::pages::words::{address, plain, sentence, whole};
 
 pub(super) fn section(page: &Session<'_>) -> Markup {
@@ -146,6 +147,7 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
             h2 { "Do next" }
             div {
                 p { (advice) }
+                @if page.offers_rerun() { p { (submit::link(page.report.alert_id, "Investigate it again")) } }
                 div.cmd { code { "tarsy sessions rerun " (id) } button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" } }
             }
         }

@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
+use serde_json::Value;
 
 use super::Session;
 use super::head::tokens;
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::headers::ASKED_BY;
 use crate::investigation::readable::format;
+use crate::reports::words::retry_of;
 use crate::reports::{AlertReport, ExecutionReport, ModelReport, SessionReport};
 use crate::web::pages::words::{NO_TITLE, address, brief, plain, whole};
 
@@ -154,6 +158,12 @@ fn delivery(report: &AlertReport) -> Markup {
             h2 { "Delivery" }
             dl {
                 div { dt { "subject" } dd { (brief(&report.subject, 120)) } }
+                @if let Some(by) = report.headers.get(ASKED_BY).and_then(Value::as_str) {
+                    div { dt { "sent by" } dd { (brief(by, 100)) } }
+                }
+                @if let Some(old) = retry_of(report).and_then(SessionId::parse) {
+                    div { dt { "rerun of" } dd { a href={ "/sessions/" (old) } { (old.short()) } } }
+                }
                 div { dt { "delivered" } dd { (times) (once) } }
                 @if let Some(session) = &report.session {
                     div { dt { "owners" } dd { (session.previous_workers.len() + 1) } }

@@ -10,6 +10,7 @@ use crate::investigation::chain::RunStatus;
 use crate::investigation::execution::entry::StopReason;
 use crate::investigation::readable::format;
 use crate::reports::{SessionReport, Tokens};
+use crate::web::pages::submit;
 use crate::web::pages::words::{brief, moment, plain, severity, status, title};
 
 pub(super) fn head(page: &Session<'_>) -> Markup {
@@ -34,6 +35,7 @@ pub(super) fn head(page: &Session<'_>) -> Markup {
                         span { "received " (moment(report.received_at)) }
                     }
                 }
+                @if page.offers_rerun() { (submit::link(id, "Rerun")) }
             }
         }
     }

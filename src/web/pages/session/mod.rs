@@ -20,7 +20,7 @@ use super::steps::View;
 use super::viewer::Viewer;
 use crate::investigation::chain::RunStatus;
 use crate::investigation::timeline::TimelineEvent;
-use crate::reports::{AlertReport, SessionReport};
+use crate::reports::{AlertReport, DispositionKind, SessionReport};
 use crate::web::pages::words::NO_TITLE;
 
 pub(in crate::web) use timeline::{range, timeline};
@@ -66,6 +66,15 @@ impl Session<'_> {
             Some(session) => session.status == RunStatus::Running,
             None => elsewhere::is_waiting(self.report),
         }
+    }
+
+    /// Whether the viewer may have it investigated again.
+    pub(in crate::web) fn offers_rerun(&self) -> bool {
+        let is_over = match &self.report.session {
+            Some(session) => session.status != RunStatus::Running,
+            None => self.report.disposition == DispositionKind::Ended,
+        };
+        is_over && self.viewer.may_rerun
     }
 
     /// The name of the page.

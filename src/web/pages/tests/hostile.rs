@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::investigation::execution::entry::Answer;
+use crate::investigation::readable::text::{Charset, clean};
 use crate::investigation::timeline::TimelineEvent;
 use crate::reports::calls::testing::failed;
 use crate::reports::calls::{CallReport, RebuiltCall};
@@ -12,7 +13,10 @@ use crate::web::api::ListQuery;
 use crate::web::pages::list::{Hidden, List, Query, System};
 use crate::web::pages::live::LivePage;
 use crate::web::pages::small;
+use crate::web::pages::submit::{Again, Submit, again, submit};
+use crate::web::pages::viewer::Viewer;
 use crate::web::pages::{calls, event};
+use crate::web::ports::Cooldown;
 use crate::web::testing::data::{at, entry, report, story};
 use crate::web::testing::markup::check;
 
@@ -22,6 +26,7 @@ use super::shown;
 fn everywhere(text: &str) -> (AlertReport, Vec<TimelineEvent>) {
     let owned = || Some(text.to_owned());
     let mut report = report();
+    report.headers = json!({"Tarsy-Asked-By": text, "Tarsy-Chain": text, "Tarsy-Retry-Of": text});
     (report.title, report.body, report.fingerprint, report.alert_type) = (owned(), owned(), owned(), owned());
     report.subject = text.to_owned();
     report.questions[0].question = owned();
@@ -76,6 +81,16 @@ fn hostile_call(text: &str) -> RebuiltCall {
     call
 }
 
+fn hostile_form<'a>(chains: &'a [String], text: &'a str) -> Submit<'a> {
+    let (request, priority, cooldown) = (report().alert_id, None, Cooldown::Ignored);
+    Submit { request, alert: text, priority, chain: Some(text), cooldown, chains, problem: Some(text) }
+}
+
+fn hostile_rerun<'a>(report: &'a AlertReport, chains: &'a [String]) -> Again<'a> {
+    let text = chains.first().map(String::as_str);
+    Again { request: report.alert_id, report, chain: text, chains, problem: text }
+}
+
 fn pages(text: &str) -> Vec<String> {
     let (report, events) = everywhere(text);
     let mut live = LivePage::new(report.alert_id);
@@ -113,6 +128,9 @@ fn pages(text: &str) -> Vec<String> {
     };
     let empty = crate::web::pages::list::list(&List { entries: &[], hidden: &hidden, next: None, ..list.clone() });
     let list = crate::web::pages::list::list(&list);
+    // A form shows what was typed as it is: the invisible as well, which only its own writer sees.
+    let asked_text = clean(text, Charset::Unicode);
+    let chains = [asked_text.clone()];
     let rows = events.iter().map(|event| live.event(event).into_string()).collect::<String>();
     vec![
         shown(&report, &events).whole(),
@@ -123,6 +141,8 @@ fn pages(text: &str) -> Vec<String> {
         small::several(text, &[]).into_string(),
         small::fault(text, text).into_string(),
         small::cancel(&report).into_string(),
+        submit(&hostile_form(&chains, &asked_text)).into_string(),
+        again(&hostile_rerun(&report, &chains), &Viewer { may_submit: true, ..Viewer::default() }).into_string(),
         calls::call(report.alert_id, &CallReport::new(hostile_call(text))).into_string(),
         calls::list(report.alert_id, &[hostile_call(text).call]).into_string(),
     ]

@@ -33,6 +33,9 @@ fn attempts() -> Vec<Attempt> {
     let attempt = |what, command, roles| Attempt { what, command, roles };
     vec![
         attempt("queue an alert", Publish("tarsy.alerts.high.test"), "prwa"),
+        attempt("queue an alert of the web server", Publish("tarsy.alerts.low.web"), "prwha"),
+        attempt("queue one beside its subjects", Publish("tarsy.alerts.low.web.more"), "prwa"),
+        attempt("queue one without an end", Publish("tarsy.alerts.low"), "prwa"),
         attempt("ask a question", Publish("tarsy.questions.high"), "wha"),
         attempt("read alerts as they are queued", Subscribe("tarsy.alerts.>"), ""),
         attempt("read a queued alert", Publish("$JS.API.STREAM.MSG.GET.TARSY_ALERTS"), "wa"),
@@ -118,11 +121,11 @@ async fn each_role_may_do_exactly_what_the_table_says() {
         println!("{row}");
     }
     assert_eq!(wrong, Vec::<String>::new());
-    // What was permitted has arrived, and nothing else: 4 alerts, 3 questions, 2 cancel requests (the stream keeps
+    // What was permitted has arrived, and nothing else: 17 alerts, 3 questions, 2 cancel requests (the stream keeps
     // the last one), one of each that only one role may.
     let jetstream = root_jetstream(&server).await;
     for (stream, messages) in
-        [("TARSY_ALERTS", 7), ("TARSY_TIMELINE", 1), ("TARSY_CONTROL", 1), ("TARSY_DEAD_LETTERS", 1)]
+        [("TARSY_ALERTS", 20), ("TARSY_TIMELINE", 1), ("TARSY_CONTROL", 1), ("TARSY_DEAD_LETTERS", 1)]
     {
         let stored = async || jetstream.get_stream(stream).await.unwrap().cached_info().state.messages;
         // A server stores a message a moment after it has answered the PING behind it.

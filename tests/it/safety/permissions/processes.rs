@@ -6,6 +6,7 @@ use tarsy::bus::permissions::NatsRole;
 
 use super::{PASSWORD, guarded};
 use crate::interfaces::commands::{Ran, run_with};
+use crate::support::http::{self, Answer};
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
 use crate::support::process::Tarsy;
@@ -23,6 +24,7 @@ impl Guarded {
     async fn start() -> Self {
         let (nats, directory) = (guarded().await, tempfile::tempdir().unwrap());
         std::fs::write(directory.path().join("password"), format!("{PASSWORD}\n")).unwrap();
+        std::fs::write(directory.path().join("tarsy.yaml"), "web: {allow: {rerun: ['*'], submit: ['*']}}\n").unwrap();
         let mut llm = Tarsy::spawn("llm-service", &["llm-service", "--listen", "127.0.0.1:0", "--pace", "0ms"], &[]);
         let llm_addr = llm.ready().await;
         Self { nats, database: TestDatabase::empty(), llm_addr, _llm: llm, directory }
@@ -37,6 +39,8 @@ impl Guarded {
             ("TARSY_LLM_ADDR", self.llm_addr.clone()),
             ("TARSY_RECEIVE_LISTEN", "127.0.0.1:0".to_owned()),
             ("TARSY_WEB_LISTEN", "127.0.0.1:0".to_owned()),
+            ("TARSY_WEB_TOKEN", PASSWORD.to_owned()),
+            ("TARSY_CONFIG", self.directory.path().join("tarsy.yaml").display().to_string()),
         ]
     }
 
@@ -48,12 +52,13 @@ impl Guarded {
         ran
     }
 
-    async fn role(&self, role: NatsRole, args: &[&str]) -> Tarsy {
+    /// A running role, and the address at which it is ready.
+    async fn role(&self, role: NatsRole, args: &[&str]) -> (Tarsy, String) {
         let env = self.env(role);
         let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let mut process = Tarsy::spawn(role.as_str(), args, &env);
-        process.ready().await;
-        process
+        let address = process.ready().await;
+        (process, address)
     }
 }
 
@@ -62,10 +67,10 @@ async fn every_role_works_with_its_permissions_alone() {
     use NatsRole::{Administrator, Producer, Receiver, Watcher, Web, Worker};
     let system = Guarded::start().await;
     system.run(Administrator, &["migrate"]).await.exits(0);
-    let mut worker = system.role(Worker, &["worker"]).await;
-    let mut receiver = system.role(Receiver, &["receive"]).await;
-    let mut web = system.role(Web, &["web"]).await;
-    let mut read_only = system.role(Watcher, &["web"]).await;
+    let (mut worker, _) = system.role(Worker, &["worker"]).await;
+    let (mut receiver, _) = system.role(Receiver, &["receive"]).await;
+    let (mut web, pages) = system.role(Web, &["web"]).await;
+    let (mut read_only, readers_pages) = system.role(Watcher, &["web"]).await;
     let submitted = system.run(Producer, &["submit", "-", "--priority", "high"]).await.exits(0);
     let session = uuid_in(&submitted.out);
     // A watcher asks for an alert that is still queued, and the broker refuses: only administrators read the queue.
@@ -77,11 +82,31 @@ async fn every_role_works_with_its_permissions_alone() {
     second.exits(0);
     system.run(Administrator, &["sessions", "rerun", &session]).await.exits(0);
     system.run(Administrator, &["dead-letters", "list"]).await.exits(0);
+    // The web server queues on subjects of its own, and workers take the alert from there.
+    for path in ["/api/v1/alerts".to_owned(), format!("/api/v1/sessions/{session}/rerun")] {
+        let body = if path.ends_with("alerts") { "disk 94 % full" } else { "" };
+        let queued = post(&pages, &path, body).await;
+        assert_eq!(queued.status, 202, "{path}: {queued:?}");
+        let subject = queued.json()["subject"].as_str().unwrap().to_owned();
+        assert!(subject.starts_with("tarsy.alerts.") && subject.ends_with(".web"), "{subject}");
+        worker.logged(&uuid_in(&queued.body)).await;
+        let refused = post(&readers_pages, &path, body).await;
+        let why = refused.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(refused.status == 503 && why.contains("does not permit this server to publish on"), "{refused:?}");
+    }
     for process in [&mut worker, &mut receiver, &mut web, &mut read_only] {
         process.terminate();
         tokio::time::timeout(Duration::from_secs(60), process.ended()).await.expect("it ends");
         assert!(!process.log().contains("Permissions Violation"), "{}", process.log());
     }
+}
+
+async fn post(address: &str, path: &str, body: &str) -> Answer {
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {PASSWORD}\r\ncontent-length: {length}\r\n\r\n"
+    );
+    http::send(address, format!("{head}{body}").as_bytes()).await
 }
 
 fn uuid_in(text: &str) -> String {

@@ -32,7 +32,7 @@ impl Servers {
             std::fs::write(&file, format!("web: {section}\n")).unwrap();
             Web::start(&states.system, &[("TARSY_CONFIG", file.to_str().unwrap()), env]).await
         };
-        let forms = "{auth: proxy, allow: {ask: ['*'], cancel: ['*']}}";
+        let forms = "{auth: proxy, allow: {ask: ['*'], cancel: ['*'], rerun: ['*'], submit: ['*']}}";
         Self {
             forms: start("forms.yaml", forms, ("TARSY_WEB_PROXY_SECRET", SECRET)).await,
             login: start("login.yaml", "{}", ("TARSY_WEB_TOKEN", TOKEN)).await,
@@ -61,6 +61,8 @@ async fn no_page_in_any_state_breaks_a_rule_of_axe() {
         ("model calls", format!("/sessions/{session}/calls")),
         ("one model call", format!("/sessions/{session}/calls/2")),
         ("cancel", path_of("running") + "/cancel"),
+        ("submit", "/submit".to_owned()),
+        ("rerun", format!("/sessions/{session}/rerun")),
         ("keys", "/keys".to_owned()),
         ("unseen", format!("/sessions/{}", uuid::Uuid::now_v7())),
         ("fault", "/nothing".to_owned()),

@@ -1,5 +1,7 @@
 //! Every form of the pages, clicked in the browser: in each mode of authentication, with and without script.
 
+mod alerts;
+
 use serde_json::{Value, json};
 use tarsy::investigation::ids::SessionId;
 
@@ -20,7 +22,7 @@ enum Scripts {
 
 impl Browser {
     /// Clicks the middle of an element, as a mouse does.
-    pub(super) async fn click(&mut self, selector: &str) {
+    pub(in crate::web) async fn click(&mut self, selector: &str) {
         self.until(&format!("document.querySelector({selector:?}) !== null")).await;
         let place = format!(
             "(() => {{ const found = document.querySelector({selector:?}); found.scrollIntoView({{block: 'center'}}); \
@@ -33,6 +35,12 @@ impl Browser {
         }
     }
 
+    /// Clicks an element of the page, unless the browser has left the page already.
+    async fn click_if_there(&mut self, selector: &str) {
+        let click = format!("document.querySelector({selector:?})?.click(); 0");
+        self.eval(&click).await;
+    }
+
     /// Clicks a field and types.
     async fn fill(&mut self, selector: &str, text: &str) {
         self.click(selector).await;
@@ -40,7 +48,7 @@ impl Browser {
     }
 
     /// Waits for a page whose path begins like this, and returns its path.
-    pub(super) async fn arrives_at(&mut self, path: &str) -> String {
+    pub(in crate::web) async fn arrives_at(&mut self, path: &str) -> String {
         self.until(&format!("location.pathname.startsWith({path:?}) && document.readyState === 'complete'")).await;
         self.eval("location.pathname").await.as_str().unwrap().to_owned()
     }

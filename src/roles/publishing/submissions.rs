@@ -1,0 +1,161 @@
+//! Alerts that people submit. For `tarsy submit` and `tarsy web`.
+
+use serde_json::{Map, Value};
+
+use crate::bus::{NewAlert, PART, Priority, SESSION_ID, SubjectSuffix};
+use crate::config::Config;
+use crate::investigation::alert::{AlertStatus, Severity};
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::{Hints, Intake, IntakeError, Part};
+
+/// What this machine knows about the alerts that workers take.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    intake: Intake,
+    max_bytes: u64,
+    /// `None`: the configuration defines no chain, so it does not tell which ones the workers know.
+    chains: Option<Vec<String>>,
+}
+
+/// What the messages of one body have in common.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The session of the first alert.
+    pub session: SessionId,
+    /// `None`: the severity of each alert.
+    pub priority: Option<Severity>,
+    pub suffix: Option<SubjectSuffix>,
+    pub headers: Map<String, Value>,
+}
+
+/// An alert with the session that it opens.
+#[derive(Debug)]
+pub struct Outgoing {
+    pub session: SessionId,
+    pub alert: NewAlert,
+}
+
+impl Rules {
+    pub fn of(config: &Config) -> Self {
+        let chains = config.named_chains().map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
+        Self { intake: Intake::new(config.sources.all()), max_bytes: config.worker.max_alert_bytes, chains }
+    }
+
+    /// The largest body, in bytes.
+    pub fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    pub fn chains(&self) -> Option<&[String]> {
+        self.chains.as_deref()
+    }
+
+    /// The alerts of a body, never none; `named` is the body in messages.
+    ///
+    /// # Errors
+    /// With the reason why a worker with this configuration would give it up, or why it asks for nothing.
+    pub fn read(&self, named: &str, body: &[u8]) -> Result<Vec<Part>, String> {
+        let parts = match self.intake.read(body, &Hints::default()) {
+            Ok(parts) => parts,
+            Err(IntakeError::Empty) => return Err(format!("{named} is empty: nothing was published")),
+            Err(error @ IntakeError::Undecodable) => {
+                return Err(format!("{named} is not an alert: {error}; nothing was published"));
+            }
+        };
+        if parts.iter().all(|part| part.alert.status == AlertStatus::Ignored) {
+            let reason = parts.first().and_then(|part| part.alert.ignored_because.as_deref());
+            let reason = reason.unwrap_or("it is no alert");
+            return Err(format!("{named} asks for no investigation: {reason}; nothing was published"));
+        }
+        let (bytes, limit) = (body.len(), self.max_bytes);
+        if u64::try_from(bytes).is_ok_and(|bytes| bytes <= limit) {
+            return Ok(parts);
+        }
+        Err(format!(
+            "{named} has {bytes} bytes, and workers take at most {limit} (worker.max_alert_bytes): nothing was published"
+        ))
+    }
+
+    /// Refuses a chain that the configuration does not define.
+    ///
+    /// # Errors
+    /// With the chains that there are.
+    pub fn check_chain(&self, chain: Option<&str>) -> Result<(), String> {
+        let (Some(chain), Some(known)) = (chain, &self.chains) else { return Ok(()) };
+        if known.iter().any(|known| known == chain) {
+            return Ok(());
+        }
+        Err(format!("there is no chain \"{chain}\"; there are: {}; nothing was published", known.join(", ")))
+    }
+}
+
+/// The message of each alert of a body.
+pub fn messages(parts: &[Part], body: &[u8], draft: &Draft) -> Vec<Outgoing> {
+    let has_several = parts.len() > 1;
+    let message = |(at, part): (usize, &Part)| {
+        let session = if at == 0 { draft.session } else { draft.session.of_part(part.index) };
+        let mut headers = draft.headers.clone();
+        headers.insert(SESSION_ID.to_owned(), session.to_string().into());
+        if has_several {
+            headers.insert(PART.to_owned(), part.index.to_string().into());
+        }
+        let priority = Priority::from(draft.priority.unwrap_or(part.alert.severity));
+        let headers = Value::Object(headers);
+        Outgoing { session, alert: NewAlert { priority, suffix: draft.suffix.clone(), body: body.to_vec(), headers } }
+    };
+    parts.iter().enumerate().map(message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn an_invalid_alert_is_refused_with_its_reason_and_its_limit() {
+        let config = Config::parse("tarsy.yaml", "worker: {max_alert_bytes: 1024}", &|_| None).unwrap();
+        let rules = Rules::of(&config);
+        assert_eq!(rules.read("it", b"disk 94 % full").map(|parts| parts.len()), Ok(1));
+        let long = "x".repeat(1_025);
+        for (body, why) in [
+            (&b" \n"[..], "it is empty"),
+            (b"{}", "it is empty"),
+            (b"\xff\xfe", "it is not an alert: body is not UTF-8 text"),
+            (long.as_bytes(), "it has 1025 bytes, and workers take at most 1024"),
+        ] {
+            let refused = rules.read("it", body).unwrap_err();
+            assert!(refused.starts_with(why) && refused.ends_with("nothing was published"), "{refused}");
+        }
+        assert_eq!(rules.check_chain(Some("of-the-workers")), Ok(()), "this configuration names no chain");
+    }
+
+    #[test]
+    fn each_alert_of_a_body_has_a_message_with_its_severity_or_the_chosen_priority() {
+        let rules = Rules::of(&Config::parse("tarsy.yaml", "", &|_| None).unwrap());
+        let record = |state: &str| {
+            let alarm = json!({"AlarmName": state, "NewStateValue": state, "AlarmArn": state}).to_string();
+            json!({"Sns": {"TopicArn": "arn:aws:sns:eu-1:1:alarms", "Message": alarm}})
+        };
+        let body = json!({"Records": [record("ALARM"), record("INSUFFICIENT_DATA")]}).to_string();
+        let parts = rules.read("it", body.as_bytes()).unwrap();
+        let session = SessionId(Uuid::now_v7());
+        let of = |priority| {
+            let draft = Draft { session, priority, suffix: "web".parse().ok(), headers: Map::new() };
+            messages(&parts, body.as_bytes(), &draft)
+        };
+        let sent = of(None);
+        let sessions: Vec<SessionId> = sent.iter().map(|outgoing| outgoing.session).collect();
+        assert_eq!(sessions, [session, session.of_part(1)]);
+        for (part, outgoing) in sent.iter().enumerate() {
+            let headers = &outgoing.alert.headers;
+            let expected = (json!(outgoing.session), json!(part.to_string()));
+            assert_eq!((headers[SESSION_ID].clone(), headers[PART].clone()), expected);
+        }
+        let priorities: Vec<Priority> = sent.iter().map(|outgoing| outgoing.alert.priority).collect();
+        let severities: Vec<Priority> = parts.iter().map(|part| part.alert.severity.into()).collect();
+        assert_eq!((&priorities, priorities[1]), (&severities, Priority::Low));
+        assert!(of(Some(Severity::Critical)).iter().all(|of| of.alert.priority == Priority::Critical));
+    }
+}
