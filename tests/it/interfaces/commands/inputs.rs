@@ -16,7 +16,7 @@ async fn an_alert_is_shown_as_the_intake_normalises_it() {
     let ran = run_with(&[], &["inspect", "alert", &file], b"").await.exits(0);
     let alert: Value = serde_json::from_str(&ran.out).unwrap();
     let keys: Vec<&String> = alert.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["fingerprint", "type", "severity", "status", "title", "source", "runbook", "text"]);
+    assert_eq!(keys, ["fingerprint", "type", "severity", "status", "title", "source", "runbook", "text", "refs"]);
     assert_eq!(
         (&alert["type"], &alert["source"], &alert["status"]),
         (&json!("TargetDown"), &json!("alertmanager"), &json!("firing"))

@@ -118,7 +118,7 @@ fn wrong_usage_exits_with_two_and_names_the_accepted_values() {
         (&["llm-service", "--allow-base-url", "llm.example.com"], "scheme://host"),
         (&["submit"], "<FILE>"),
         (&["sessions", "list", "--limit", "0"], "1..=1000"),
-        (&["sessions", "list", "--since", "yesterday"], "invalid duration"),
+        (&["sessions", "list", "--since", "soon"], "today, yesterday"),
         (&["sessions", "list", "--status", "done"], "timed-out"),
         (&["dead-letters", "show", "@x"], "number"),
         (&["watch", "--all", "77d0b3aa"], "--all"),
