@@ -134,7 +134,7 @@ WITH alert AS (
   SET place = CASE d.outcome WHEN 'covered_by_cooldown' THEN 'joined' ELSE d.outcome END, 
       joined_session_id = nullif(d.target, $1),
       fingerprint = $2, members = $5, alert_type = $30, title = $31, severity = $8, source = $32, body = $33,
-      dead_detail = CASE d.outcome WHEN 'ended' THEN $34 END, refs = $35::jsonb
+      dead_detail = CASE d.outcome WHEN 'ended' THEN $34 END, refs = $35
   FROM decided d WHERE a.alert_id = $1
 ), events AS (
   INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, event_type, status, content, metadata)

@@ -56,13 +56,13 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
         open,
         "uuid, text, text, timestamptz, uuid[], integer, uuid[], text, integer, integer, jsonb, uuid[], \
          uuid[], text, boolean, float8, float8, float8, uuid, uuid, text, text, uuid, uuid, text[], \
-         integer[], text, integer, jsonb, text, text, text, text, text, text, text, text, jsonb, text[], \
+         integer[], text, integer, jsonb, text, text, text, text, text, jsonb, text, text, text, jsonb, text[], \
          text[], uuid[], integer[], integer[], text[], text[], text[], text[], text[], text[], jsonb[], \
          text[], text[]",
         &format!(
             "{id}, 'fp-1', 'firing', NULL, ARRAY[{id}]::uuid[], 50, '{{}}', 'high', 512, NULL, NULL, '{{}}', \
              '{{}}', 'low', true, 3600, 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, '{{}}', '{{}}', NULL, 1, \
-             '{{}}', 't', 't', 's', 'b', 'e', 'session_started', 'completed', 's', '{{}}', '{{}}', '{{}}', \
+             '{{}}', 't', 't', 's', 'b', 'e', NULL, 'session_started', 'completed', 's', '{{}}', '{{}}', '{{}}', \
              '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}'"
         ),
     );
