@@ -23,7 +23,7 @@ pub(crate) enum Edge {
     End,
 }
 
-/// Reads a moment; days and times without an offset are those of UTC. `None` when the text is none.
+/// Reads a moment; days and times without an offset are those of UTC. `None` for a text that names no moment.
 pub(crate) fn parse_moment(text: &str, edge: Edge, now: DateTime<Utc>) -> Option<Moment> {
     let word = text.trim().to_ascii_lowercase();
     let today = now.date_naive();

@@ -116,7 +116,7 @@ impl ClaimNotifications {
                 error: row.error.filter(|_| is_end),
                 began_at: row.began_at,
                 ended_at: row.ended_at.filter(|_| is_end),
-                // A value that is no text is none of ours.
+                // Only this program writes them, as texts; anything else is left out.
                 refs: row.refs.and_then(|refs| serde_json::from_value(refs).ok()).unwrap_or_default(),
             },
         })
