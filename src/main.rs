@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use tarsy::cli::args::{Cli, ParseError};
-use tarsy::cli::commands::{one_line_error, run, write_error};
+use tarsy::cli::commands::{answer_shell, one_line_error, run, write_error};
 use tarsy::cli::exit::Exit;
 
 fn main() -> ExitCode {
+    answer_shell();
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(ParseError::Clap(error)) => error.exit(),

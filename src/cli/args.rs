@@ -7,6 +7,7 @@ mod checks;
 mod config;
 mod database;
 mod familiar;
+mod help;
 mod hidden;
 mod notify;
 mod relevant;
@@ -39,7 +40,7 @@ use values::{drill, duration, header_value};
 
 pub use checks::{
     CompletionsArgs, Controller, DoctorArgs, HealthArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs,
-    InspectStreamArgs, JsonArgs, ModelsArgs, QueueArgs,
+    InspectStreamArgs, JsonArgs, ManArgs, ModelsArgs, QueueArgs,
 };
 pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};
@@ -55,7 +56,7 @@ pub use tools::{ToolsArgs, ToolsCallArgs, ToolsCommand, ToolsListArgs};
 
 /// Investigates alerts with an LLM agent loop that survives the death of any of its parts
 #[derive(Clone, Debug, Parser)]
-#[command(name = "tarsy", version, after_help = EXIT_CODES)]
+#[command(name = "tarsy", version)]
 pub struct Cli {
     #[command(flatten)]
     pub global: GlobalArgs,
@@ -66,13 +67,6 @@ pub struct Cli {
 const NATS_URL: &str =
     "The NATS servers, separated by commas; NATS_URL_FILE names a file with them [default: nats://127.0.0.1:4222]";
 const DATABASE_URL: &str = "The Postgres database; DATABASE_URL_FILE names a file with it";
-
-const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 still running at --timeout,
-            4 a real model did not solve its drill, 78 bad configuration,
-            130 Ctrl-C (detaches, never cancels), 141 the output was closed
-Every user of the machine can read a command line: an address with a
-password belongs in a variable or a file.";
 
 /// The options of every command.
 #[derive(Args, Clone)]
@@ -177,8 +171,10 @@ pub enum Command {
     /// Show how tarsy reads an alert or an answer
     #[command(subcommand)]
     Inspect(InspectCommand),
-    /// Print completions for a shell
+    /// Print completions for a shell, which propose commands, options and sessions
     Completions(CompletionsArgs),
+    /// Print the manual page of a command, or write those of all commands
+    Man(ManArgs),
     /// Serve a drill's recorded evidence; see [`Cli::read`].
     #[command(skip)]
     EvidenceServer(EvidenceServerArgs),
@@ -229,7 +225,6 @@ pub struct WorkerArgs {
 
 /// Arguments of `llm-service`.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = LLM_SERVICE_TOKEN, after_help = LLM_SERVICE_TOKEN)]
 pub struct LlmServiceArgs {
     /// Address of the service; port 0 takes a free one and prints it
     #[arg(long, value_name = "ADDRESS", env = "TARSY_LLM_LISTEN", default_value = "127.0.0.1:50051")]
@@ -246,7 +241,7 @@ pub struct LlmServiceArgs {
     /// Serves every client beyond this machine, without a token and without asking for certificates
     #[arg(long)]
     pub allow_unauthenticated: bool,
-    /// Recordings that the scripted provider replays
+    /// Recordings that the scripted provider replays: the .yaml files of a directory, or a drill's folder
     #[arg(long, value_name = "DIRECTORY")]
     pub transcripts: Option<PathBuf>,
     #[command(flatten)]
@@ -264,11 +259,6 @@ pub struct LlmServiceArgs {
     #[arg(long, env = "TARSY_ANSWER_UNKNOWN", hide = true)]
     pub answer_unknown: bool,
 }
-
-const LLM_SERVICE_TOKEN: &str = "\
-The section llm_service of tarsy.yaml has further settings: TLS, limits, and the same permissions.
-The bearer token that clients have to send comes from TARSY_LLM_TOKEN, or from the file that TARSY_LLM_TOKEN_FILE or
-llm_service.token_file names. Without a token or llm_service.tls.client_ca, only a loopback address is accepted.";
 
 /// Arguments of `submit`.
 #[derive(Args, Clone, Debug)]
@@ -315,8 +305,8 @@ pub struct WatchArgs {
 /// Arguments of `drill`.
 #[derive(Args, Clone, Debug)]
 pub struct DrillArgs {
-    /// Which recorded incident; --list names them
-    #[arg(default_value = "oom-killed", value_parser = drill)]
+    /// Which recorded incident: one that --list names, or a folder of your own
+    #[arg(value_name = "NAME|FOLDER", default_value = "oom-killed", value_parser = drill)]
     pub name: String,
     /// Name the recorded incidents and run none
     #[arg(long)]

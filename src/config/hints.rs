@@ -4,16 +4,18 @@ use super::sections::servers::ServerScope;
 use super::sections::servers::transport::McpTransport;
 use super::{Backend, Config};
 
-/// One line for each setting whose cost is easily overlooked: its key, then the cost. Then a line for the providers.
+/// One line for each setting whose cost is easily overlooked: its key, then the cost. Then a line about the providers.
 pub fn hints(config: &Config) -> Vec<String> {
     let mut hints = costs(config);
     let real = config.llm_providers.iter().filter(|(_, llm)| llm.backend() != Backend::Scripted);
     let real = real.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-    if !real.is_empty() {
-        hints.push(format!(
-            "llm_providers: the LLM service has the keys of {real}; tarsy doctor asks it whether each can be called"
-        ));
-    }
+    hints.push(if real.is_empty() {
+        "llm_providers: no model is called: a recording knows the alerts of tarsy drill --list, and any other one fails; \
+         tarsy config example openai --into FILE adds a model, and tarsy config example --list names others"
+            .to_owned()
+    } else {
+        format!("llm_providers: the LLM service has the keys of {real}; tarsy doctor asks it whether each can be called")
+    });
     hints
 }
 

@@ -6,6 +6,7 @@
 //! environment variable.
 
 mod examples;
+mod compose;
 pub mod default_models;
 mod load;
 mod secret;
@@ -26,6 +27,7 @@ use serde::Serialize;
 use crate::investigation::notification::route::{Filters, NamedFilter};
 use crate::investigation::plan::SuccessPolicy;
 
+pub use compose::{ComposeError, Composed, compose};
 pub use examples::{EXAMPLES, Example, example_of};
 pub use hints::hints;
 pub use load::{FILE, find, process_env};

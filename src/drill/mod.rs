@@ -2,8 +2,11 @@
 //!
 //! A drill has a transcript (`transcript`, `repeat`) that the scripted model of `llm/` plays, evidence (`evidence`)
 //! that the server of `mcp/` serves, and the expected result (`expected`). A real model is judged by a rubric instead
-//! (`judging`). `gate` lets tests hold a drill at a chosen point.
+//! (`judging`). `gate` lets tests hold a drill at a chosen point. Some drills are part of the program (`builtin`), others
+//! are folders of their authors (`folder`).
 
+mod builtin;
+mod folder;
 pub mod transcript;
 mod repeat;
 pub mod evidence;
@@ -11,12 +14,20 @@ pub mod gate;
 pub mod expected;
 pub mod judging;
 
+use std::path::Path;
+
 use self::evidence::{Evidence, EvidenceError};
 use self::expected::Expected;
 use self::judging::rubric::Rubric;
 use crate::config::Faults;
 
-/// A drill that is part of the program.
+pub use builtin::{BUILTIN, builtin};
+pub use folder::{FolderError, Player, transcript_files};
+
+/// The folder of the recorded answers.
+const EVIDENCE: &str = "evidence";
+
+/// A recorded incident. Its texts live as long as the process: they are part of the program, or were read once.
 #[derive(Clone, Copy, Debug)]
 pub struct Drill {
     /// The name of its folder.
@@ -25,113 +36,53 @@ pub struct Drill {
     pub alert: &'static str,
     /// The configuration file, without the MCP server of the evidence.
     pub config: &'static str,
-    /// A [`transcript::Transcript`], or one for each agent.
+    /// A [`transcript::Transcript`], or one for each agent; empty without a recording.
     pub transcripts: &'static [&'static str],
-    expected: &'static str,
-    rubric: &'static str,
-    index: &'static str,
-    files: &'static [(&'static str, &'static str)],
+    expected: Option<&'static str>,
+    rubric: Option<&'static str>,
+    recorded: Recorded,
 }
 
-macro_rules! drill {
-    ($name:literal, [$($file:literal),* $(,)?]) => {
-        drill!($name, ["transcript.yaml"], [$($file),*])
-    };
-    ($name:literal, [$($transcript:literal),*], [$($file:literal),* $(,)?]) => {
-        Drill {
-            name: $name,
-            alert: include_str!(concat!("../../examples/drills/", $name, "/alert.json")),
-            config: include_str!(concat!("../../examples/drills/", $name, "/tarsy.yaml")),
-            transcripts: &[$(include_str!(concat!("../../examples/drills/", $name, "/", $transcript))),*],
-            expected: include_str!(concat!("../../examples/drills/", $name, "/expected.yaml")),
-            rubric: include_str!(concat!("../../examples/drills/", $name, "/rubric.yaml")),
-            index: include_str!(concat!("../../examples/drills/", $name, "/evidence/evidence.yaml")),
-            files: &[$(($file, include_str!(concat!("../../examples/drills/", $name, "/evidence/", $file)))),*],
-        }
-    };
-}
-
-/// The drills that are part of the program, sorted by name.
-pub const BUILTIN: [Drill; 6] = [
-    drill!(
-        "bad-deploy",
-        [
-            "deployment_logs.txt",
-            "job_of_release.txt",
-            "jobs.txt",
-            "query_range_errors.json",
-            "query_range_routes.json",
-            "rollback_deployment.txt",
-            "rollout_history.txt",
-        ]
-    ),
-    drill!(
-        "bad-deploy-team",
-        ["transcript.changes.yaml", "transcript.runtime.yaml", "transcript.synthesis.yaml"],
-        [
-            "deployment_logs.txt",
-            "query_range_connections.json",
-            "query_range_errors.json",
-            "query_range_replicas.json",
-            "revision_diff.txt",
-            "rollback_deployment.txt",
-            "rollout_history_gateway.txt",
-            "rollout_history_quotes.txt",
-        ]
-    ),
-    drill!(
-        "disk-full",
-        [
-            "database_sizes.txt",
-            "directory_sizes.txt",
-            "directory_sizes_wal.txt",
-            "disk_usage.txt",
-            "drop_replication_slot.txt",
-            "journal_debezium.txt",
-            "journal_postgres.txt",
-            "replication_slots.txt",
-            "settings.txt",
-            "stat_archiver.txt",
-            "stat_replication.txt",
-        ]
-    ),
-    drill!("log-trail", ["journal_page.txt", "journal_page_318.txt"]),
-    drill!(
-        "oom-killed",
-        [
-            "deployment_history.txt",
-            "describe_pod.txt",
-            "pod_events.txt",
-            "pod_logs_current.txt",
-            "pod_logs_previous.txt",
-            "query_range_limit.json",
-            "query_range_memory.json",
-            "query_range_restarts.json",
-            "query_range_rss.json",
-            "restart_deployment.txt",
-        ]
-    ),
-    drill!(
-        "xid-wraparound",
-        ["database_ages.txt", "query_range_age.json", "rollback_prepared.txt", "vacuum_log.txt", "xmin_holders.txt",]
-    ),
-];
-
-/// The built-in drill with this name.
-pub fn builtin(name: &str) -> Option<Drill> {
-    BUILTIN.into_iter().find(|drill| drill.name == name)
+/// Where the recorded answers of the tools are.
+#[derive(Clone, Copy, Debug)]
+enum Recorded {
+    /// In the program: the index, and the files that it names.
+    Program { index: &'static str, files: &'static [(&'static str, &'static str)] },
+    /// Beside the other files, in the absolute path of the drill's folder.
+    Folder(&'static Path),
 }
 
 impl Drill {
     /// The recorded answers of its tools.
     ///
     /// # Errors
-    /// When the recorded file is invalid; tests check all built-in drills.
+    /// When a recorded file is invalid or cannot be read; tests check all built-in drills.
     pub fn evidence(&self) -> Result<Evidence, EvidenceError> {
-        Evidence::parse(self.index, |file| {
-            let found = self.files.iter().find(|(name, _)| *name == file);
-            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
-        })
+        match self.recorded {
+            Recorded::Program { index, files } => Evidence::parse(index, |file| {
+                let found = files.iter().find(|(name, _)| *name == file);
+                found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+            }),
+            Recorded::Folder(folder) => Evidence::read(&folder.join(EVIDENCE)),
+        }
+    }
+
+    /// The folder of a drill that is no part of the program.
+    pub fn folder(&self) -> Option<&'static Path> {
+        match self.recorded {
+            Recorded::Program { .. } => None,
+            Recorded::Folder(folder) => Some(folder),
+        }
+    }
+
+    /// The word that names it on a command line: its name, or the path of its folder.
+    pub fn reference(&self) -> String {
+        self.folder().map_or_else(|| self.name.to_owned(), |folder| folder.display().to_string())
+    }
+
+    /// What the evidence server serves: its name, or the path of its evidence.
+    pub fn evidence_reference(&self) -> String {
+        self.folder().map_or_else(|| self.name.to_owned(), |folder| folder.join(EVIDENCE).display().to_string())
     }
 
     /// The summary of its alert.
@@ -149,7 +100,7 @@ impl Drill {
     /// # Errors
     /// When the recorded file is invalid; tests check all built-in drills.
     pub fn expected(&self) -> Result<Expected, String> {
-        Expected::parse(self.expected)
+        Expected::parse(self.expected.unwrap_or_default())
     }
 
     /// The rubric for the report of a real model; `server` is the name of the MCP server that serves the evidence.
@@ -159,7 +110,7 @@ impl Drill {
     pub fn rubric(&self, server: &str) -> Result<Rubric, Faults> {
         let tools = self.evidence().map(|evidence| evidence.tools).unwrap_or_default();
         let names: Vec<String> = tools.iter().map(|tool| format!("{server}.{}", tool.name)).collect();
-        Rubric::parse(self.rubric, &names)
+        Rubric::parse(self.rubric.unwrap_or_default(), &names)
     }
 }
 

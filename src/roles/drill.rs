@@ -9,7 +9,7 @@ use anyhow::Context;
 use serde_json::json;
 
 use crate::config::{Config, LlmProvider, McpProgram, McpServer, McpTransport, Template, process_env};
-use crate::drill::{BUILTIN, Drill, builtin};
+use crate::drill::{Drill, FolderError, builtin};
 
 /// The name of the MCP server that serves the evidence.
 pub const SERVER: &str = "drill";
@@ -50,13 +50,12 @@ impl RealModel {
     }
 }
 
-/// The drill of this name.
+/// The drill of this name, or in the folder with this path.
 ///
 /// # Errors
-/// When there is no such drill.
-pub fn find(name: &str) -> anyhow::Result<Drill> {
-    let names = BUILTIN.map(|drill| drill.name).join(", ");
-    builtin(name).with_context(|| format!("no drill \"{name}\"; there are: {names}"))
+/// When there is no such drill, or a file of its folder cannot be read.
+pub fn find(name: &str) -> Result<Drill, FolderError> {
+    builtin(name).map_or_else(|| Drill::read(Path::new(name)), Ok)
 }
 
 /// The configuration of every process of the drill; `program` is this binary. Without `model` it replays its recording.
@@ -79,10 +78,12 @@ pub fn config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::R
 /// # Errors
 /// As those of [`config`].
 pub fn system_config(name: &str, program: &Path, model: Option<RealModel>) -> anyhow::Result<Config> {
-    let mut config = Config::parse(&format!("drill {name}"), find(name)?.config, &|_| None)?;
+    let drill = find(name)?;
+    let mut config = Config::parse(&format!("drill {}", drill.reference()), drill.config, &|_| None)?;
+    let literal = |text: String| Template::new(text.replace("${", "$${"));
     let program = McpProgram {
         command: Template::new(program.display().to_string()),
-        args: ["evidence-server", name].map(Template::new).to_vec(),
+        args: ["evidence-server".to_owned(), drill.evidence_reference()].map(literal).to_vec(),
         ..McpProgram::default()
     };
     let server = McpServer { tool_timeout: Duration::from_secs(30), ..McpServer::new(McpTransport::Stdio(program)) };
@@ -109,6 +110,7 @@ pub fn count_calls(config: &mut Config, file: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drill::BUILTIN;
 
     #[test]
     fn a_real_model_is_read_as_it_was_written_and_takes_the_place_of_the_recording() {

@@ -12,6 +12,7 @@ use super::shutdown::{Signals, print_ready_and_metrics};
 use crate::config::{LlmService, environment_fault};
 use crate::drill::gate::Gates;
 use crate::drill::transcript::Transcript;
+use crate::drill::transcript_files;
 use crate::investigation::mask::Mask;
 use crate::llm::service::backend::{Backend, Backends};
 use crate::llm::service::genai::Genai;
@@ -167,12 +168,9 @@ fn warn_if_exposed(address: SocketAddr, security: &Security) {
     }
 }
 
-/// The `.yaml` files of a directory, sorted by name.
+/// The transcripts in a directory.
 fn transcripts(directory: &Path) -> anyhow::Result<Vec<Transcript>> {
-    let list = std::fs::read_dir(directory).with_context(|| format!("transcripts in {}", directory.display()))?;
-    let mut files = list.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
-    files.sort();
+    let files = transcript_files(directory).with_context(|| format!("transcripts in {}", directory.display()))?;
     let read = |file: PathBuf| {
         let text = std::fs::read_to_string(&file)?;
         Transcript::parse(&text).with_context(|| format!("transcript {}", file.display()))

@@ -20,12 +20,12 @@ pub struct JsonArgs {
 /// Arguments of `doctor`.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DoctorArgs {
-    /// Do not ask each model that the configuration uses for one word, which the provider may bill
+    /// Ask each model that the configuration uses for one word, which the provider may bill: the default
+    #[arg(long, conflicts_with = "no_probe")]
+    pub probe: bool,
+    /// Ask no model
     #[arg(long)]
     pub no_probe: bool,
-    /// The default since the models are asked
-    #[arg(long, hide = true, conflicts_with = "no_probe")]
-    pub probe: bool,
     /// Instead, show which roles of tarsy the credentials for NATS and Postgres fit, and what they permit beyond that
     #[arg(long, conflicts_with = "probe")]
     pub permissions: bool,
@@ -61,7 +61,6 @@ pub struct HealthArgs {
 
 /// Arguments of `models`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = MODELS_KEYS)]
 pub struct ModelsArgs {
     /// Only this provider [default: every provider]
     pub name: Option<String>,
@@ -76,13 +75,6 @@ pub struct ModelsArgs {
     pub json: bool,
 }
 
-const MODELS_KEYS: &str = "\
-Keys are in the environment of the LLM service (tarsy llm-service), so that service is asked whether they are set. No
-key, and nothing about its value, is sent or printed.
-
---probe sends each model a small request with one tool, which is not run. If no structured call comes, a second request asks
-for a call as text (react). Both cost tokens: 4,096 of output at most each. The exit code is 1 if no strategy fits a provider.";
-
 /// Arguments of `completions`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CompletionsArgs {
@@ -91,31 +83,27 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
+/// Arguments of `man`.
+#[derive(Args, Clone, Debug)]
+pub struct ManArgs {
+    /// The command, such as `sessions show` [default: the program]
+    #[arg(conflicts_with = "directory")]
+    pub command: Vec<String>,
+    /// Write the pages of all commands into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+}
+
 /// The inputs that can be inspected.
 #[derive(Clone, Debug, Subcommand)]
 pub enum InspectCommand {
     /// Show an alert as the intake normalises it, as JSON; several of one body as a list
     Alert(InspectAlertArgs),
     /// Show a model's written answer as the parser reads it, as JSON
-    #[command(after_help = REPLY_EXAMPLE)]
     Reply(InspectReplyArgs),
     /// Show the timeline events of a model's answer, as JSON, one event a line
-    #[command(after_help = STREAM_EXAMPLE)]
     Stream(InspectStreamArgs),
 }
-
-const REPLY_EXAMPLE: &str = "\
-Example:
-  printf 'Thought: Full?\\nAction: host.df\\nAction Input: path: /' | tarsy inspect reply --tools host.df
-
-kind is final, action, unknown_tool or malformed. Absent parts are null; feedback is the text that the model would
-get.";
-
-const STREAM_EXAMPLE: &str = "\
-Example:
-  echo '{\"text\": {\"content\": \"The disk is full.\"}}' | tarsy inspect stream --controller synthesis
-
-A chunk is a GenerateResponse of proto/llm/v1/llm_service.proto with the names that its fields have there.";
 
 /// Arguments of `inspect reply`.
 #[derive(Args, Clone, Debug)]

@@ -15,11 +15,13 @@ pub struct ExampleArgs {
     /// Name the cases and print none
     #[arg(long, conflicts_with = "case")]
     pub list: bool,
+    /// Add the case to this file, whose own lines stay as they are, and print none
+    #[arg(long, value_name = "FILE", requires = "case")]
+    pub into: Option<PathBuf>,
 }
 
 /// Arguments of `init`.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(after_help = INIT_KEYS)]
 pub struct InitArgs {
     /// Where to write it [default: tarsy.yaml, or the file that --config names]
     #[arg(long, value_name = "FILE", conflicts_with = "stdout")]
@@ -31,11 +33,6 @@ pub struct InitArgs {
     #[arg(long)]
     pub stdout: bool,
 }
-
-const INIT_KEYS: &str = "\
-It looks for keys in variables (GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY and others), for a project of
-Vertex AI, a kubeconfig, and an Ollama at 127.0.0.1:11434. It prints what it found, and writes the names of
-variables only, never their values.";
 
 /// A case of the examples.
 fn case(text: &str) -> Result<String, String> {

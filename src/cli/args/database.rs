@@ -20,7 +20,6 @@ pub struct MigrateArgs {
 
 /// Arguments of `prune`.
 #[derive(Args, Clone, Copy, Debug, Default)]
-#[command(after_help = PRUNE_RULES)]
 pub struct PruneArgs {
     /// Age of every investigation and alert [default: the ages of the configuration]
     #[arg(long, value_name = "AGE", value_parser = duration)]
@@ -47,10 +46,6 @@ pub struct PruneArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-const PRUNE_RULES: &str = "\
-An age such as 90d counts from when an investigation was settled. One that runs, that is not published, that a question
-or an alert of a later day belongs to, or that answers for new alerts (dedupe.cooldown) stays.";
 
 impl PruneArgs {
     /// The ages of the command line, else the configured ones.

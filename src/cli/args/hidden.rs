@@ -107,7 +107,8 @@ impl Command {
             | Self::Notify(_)
             | Self::Sources(_)
             | Self::Inspect(_)
-            | Self::Completions(_) => None,
+            | Self::Completions(_)
+            | Self::Man(_) => None,
         }
     }
 }

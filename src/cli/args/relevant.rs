@@ -3,6 +3,7 @@
 use clap::{Command, CommandFactory as _};
 
 use super::Cli;
+use super::help::with_help;
 
 const NATS: &str = "nats_url";
 const DATABASE: &str = "database_url";
@@ -10,7 +11,7 @@ const LLM: &str = "llm_addr";
 const CONFIG: &str = "config";
 
 /// The options that a command does not use. A command that is not listed uses all of them.
-const UNUSED: [(&str, &[&str]); 20] = [
+const UNUSED: [(&str, &[&str]); 21] = [
     ("llm-service", &[NATS, DATABASE, LLM]),
     ("receive", &[DATABASE, LLM]),
     ("web", &[LLM]),
@@ -31,12 +32,13 @@ const UNUSED: [(&str, &[&str]); 20] = [
     ("sources", &[NATS, DATABASE, LLM]),
     ("inspect", &[NATS, DATABASE, LLM]),
     ("completions", &[NATS, DATABASE, LLM, CONFIG]),
+    ("man", &[NATS, DATABASE, LLM, CONFIG]),
 ];
 
 impl Cli {
     /// The command line with the help that people see.
     pub fn shown() -> Command {
-        let root = Self::command();
+        let root = with_help(Self::command());
         let hidden = |names: &[&str]| {
             let all = root.get_arguments().filter(|argument| names.contains(&argument.get_id().as_str()));
             all.map(|argument| argument.clone().hide(true)).collect::<Vec<_>>()

@@ -17,24 +17,10 @@ pub enum SourcesCommand {
     #[command(alias = "get")]
     Show(SourcesShowArgs),
     /// Read recorded bodies and compare their alerts with the expected ones; exit code 1 if one differs
-    #[command(after_help = TEST_FILES)]
     Test(SourcesTestArgs),
     /// Print a first source for the bodies of a system that no source knows, guessed from one body
-    #[command(after_help = INIT_EXAMPLE)]
     Init(SourcesInitArgs),
 }
-
-const TEST_FILES: &str = "\
-A folder has <source>/samples/<incident>/<nn>.json, each with <nn>.expected.yaml beside it: title, type, severity and
-status, or a list of them. All bodies of one incident need one fingerprint, and no two incidents the same.
-Without a folder the samples of the built-in sources are read, with the sources of tarsy.yaml before them.";
-
-const INIT_EXAMPLE: &str = "\
-Example:
-  tarsy sources init --name shop-watch < body.json >> sources.yaml
-
-The output belongs under `sources:` in tarsy.yaml. Complete it: a body of one moment does not show every word of a
-state. tarsy inspect alert --source shop-watch --why shows what each line finds.";
 
 /// Arguments of `sources show`.
 #[derive(Args, Clone, Debug)]

@@ -9,17 +9,13 @@ use super::values::duration;
 
 /// Arguments of `tools`.
 #[derive(Args, Clone, Debug)]
-#[command(args_conflicts_with_subcommands = true, after_help = TOOLS_KEYS)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ToolsArgs {
     #[command(subcommand)]
     pub command: Option<ToolsCommand>,
     #[command(flatten)]
     pub list: ToolsListArgs,
 }
-
-const TOOLS_KEYS: &str = "\
-The list gives the reason why each tool is offered to models or not: the keys tools, deny, read_only, allow and
-trust_hints of its server decide, and the tools of an agent. Exit code 1: a server did not answer.";
 
 /// Arguments of the list of tools.
 #[derive(Args, Clone, Debug)]
@@ -35,16 +31,8 @@ pub struct ToolsListArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum ToolsCommand {
     /// Call one tool as an investigation would, and print its result
-    #[command(after_help = CALL_RULES)]
     Call(ToolsCallArgs),
 }
-
-const CALL_RULES: &str = "\
-Example:
-  tarsy tools call k8s.pods_list --args '{\"namespace\": \"checkout\"}'
-
-The rules are those of models: a tool that no model may call is not called here either, secrets are masked, and the
-result is cut as for an agent unless --whole is given. Exit code 1: no result, or the tool reports an error.";
 
 /// Arguments of `tools call`.
 #[derive(Args, Clone, Debug)]

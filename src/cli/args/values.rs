@@ -1,5 +1,6 @@
 //! Parsers for argument values that are more than a word or a number.
 
+use std::path::Path;
 use std::time::Duration;
 
 use chrono::Utc;
@@ -50,13 +51,13 @@ pub(super) fn header_value(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The name of a built-in drill.
+/// The name of a built-in drill, or the path of a folder.
 pub(super) fn drill(text: &str) -> Result<String, String> {
     let names = BUILTIN.map(|drill| drill.name);
-    if names.contains(&text) {
+    if names.contains(&text) || text.contains('/') || Path::new(text).is_dir() {
         return Ok(text.to_owned());
     }
-    Err(format!("no drill \"{text}\"; there are: {}", names.join(", ")))
+    Err(format!("no drill \"{text}\"; there are: {}, and folders such as ./incident", names.join(", ")))
 }
 
 #[cfg(test)]

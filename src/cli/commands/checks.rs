@@ -1,6 +1,5 @@
-//! `tarsy doctor`, `tarsy health` and `tarsy completions`.
+//! `tarsy doctor` and `tarsy health`.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use reqwest::{Client, StatusCode};
 
 use super::addresses;
 use super::output::{json_line, print};
-use crate::cli::args::{Cli, CompletionsArgs, DoctorArgs, GlobalArgs, HealthArgs};
+use crate::cli::args::{DoctorArgs, GlobalArgs, HealthArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::tables::checks;
 use crate::cli::view::TerminalEnv;
@@ -53,11 +52,4 @@ async fn readiness(address: SocketAddr, timeout: Duration) -> reqwest::Result<(S
     let client = Client::builder().no_proxy().tls_certs_only([]).timeout(timeout).build()?;
     let answer = client.get(format!("http://{address}/readyz")).send().await?;
     Ok((answer.status(), answer.text().await?))
-}
-
-pub(super) fn completions(args: CompletionsArgs) -> anyhow::Result<Exit> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::shown(), "tarsy", &mut script);
-    std::io::stdout().write_all(&script)?;
-    Ok(Exit::Done)
 }

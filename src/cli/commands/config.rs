@@ -1,18 +1,23 @@
 //! `tarsy config`: checks and shows the configuration, and prints an example.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::load_config;
 use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
-use crate::config::{Config, EXAMPLE, EXAMPLES, Fault, describe, example_of, find, hints, process_env, show};
+use crate::config::{
+    Composed, Config, EXAMPLE, EXAMPLES, Fault, compose, describe, example_of, find, hints, process_env, show,
+};
+use crate::roles::init::{self, Existing};
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
     let (text, exit) = match command {
+        ConfigCommand::Example(ExampleArgs { case: Some(case), into: Some(file), .. }) => add(&case, &file)?,
         ConfigCommand::Example(args) => (example(&args), Exit::Done),
         ConfigCommand::Show(args) => {
             let config = load_config(global)?;
@@ -34,6 +39,33 @@ fn example(args: &ExampleArgs) -> String {
     }
     let chosen = args.case.as_deref().and_then(example_of);
     chosen.map_or(EXAMPLE, |example| example.text).to_owned()
+}
+
+/// Adds an example to a file, unless that would give it a fault.
+fn add(case: &str, file: &Path) -> anyhow::Result<(String, Exit)> {
+    let example = example_of(case).map_or(EXAMPLE, |example| example.text);
+    let (name, old) = (file.display().to_string(), read(file)?);
+    let composed = match &old {
+        None => Composed { text: example.to_owned(), added: vec![format!("the example {case}")], kept: Vec::new() },
+        Some(old) => compose(old, example).with_context(|| name.clone())?,
+    };
+    Config::parse(&name, &composed.text, &process_env)?;
+    let kept: String = composed.kept.iter().map(|entry| format!("\n  kept {entry}, which the file has")).collect();
+    if composed.added.is_empty() {
+        return Ok((format!("{name} has everything of the example {case} already{kept}"), Exit::Done));
+    }
+    let existing = if old.is_some() { Existing::Replace } else { Existing::Keep };
+    init::write(file, &composed.text, existing).with_context(|| format!("cannot write {name}"))?;
+    Ok((format!("{name}: added {}{kept}", composed.added.join(", ")), Exit::Done))
+}
+
+/// The text of a file; `None` if there is none.
+fn read(file: &Path) -> anyhow::Result<Option<String>> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+    }
 }
 
 /// The faults are the result of this command, so they are printed on standard output.

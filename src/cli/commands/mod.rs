@@ -15,6 +15,7 @@ mod prune;
 mod init;
 mod config;
 mod checks;
+mod shell;
 mod models;
 mod tools;
 mod notify;
@@ -27,6 +28,8 @@ mod output;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use tracing::level_filters::LevelFilter;
+
+pub use shell::answer_shell;
 
 use crate::bus;
 use crate::cli::args::{Cli, Command, GlobalArgs, LogFormat};
@@ -100,7 +103,8 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
         Command::Notify(command) => notify::run(&global, command).await,
         Command::Sources(command) => sources::run(&global, command),
         Command::Inspect(command) => inspect::run(&global, command),
-        Command::Completions(args) => checks::completions(args),
+        Command::Completions(args) => shell::completions(args),
+        Command::Man(args) => shell::man(args),
     };
     outcome.or_else(|error| {
         if let Some(faults) = error.downcast_ref::<Faults>() {

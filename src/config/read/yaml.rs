@@ -43,7 +43,7 @@ pub enum Data {
 /// # Errors
 /// When the text is not YAML, or a key occurs twice.
 pub fn to_node(text: &str) -> Result<Node, YamlError> {
-    let documents = MarkedYaml::load_from_str(text).map_err(|error| fault(&error))?;
+    let documents = MarkedYaml::load_from_str(text).map_err(|error| fault(&error, text))?;
     Ok(documents.first().map_or(Node { line: 1, data: Data::Null }, node))
 }
 
@@ -89,9 +89,20 @@ fn data<'a>(data: &YamlData<'a, MarkedYaml<'a>>) -> Data {
     }
 }
 
-fn fault(error: &ScanError) -> YamlError {
-    YamlError { line: error.marker().line(), message: error.info().to_owned() }
+fn fault(error: &ScanError, text: &str) -> YamlError {
+    let at = error.marker();
+    let line = text.lines().nth(at.line().saturating_sub(1)).unwrap_or_default();
+    let message = if error.info() == DUPLICATE {
+        let key: String = line.chars().skip(at.col()).take_while(|c| *c != ':').collect();
+        format!("the key {} occurs twice: write what belongs to it below one of them", key.trim())
+    } else {
+        error.info().to_owned()
+    };
+    YamlError { line: at.line(), message }
 }
+
+/// The message of the parser about a key that occurs twice in one mapping.
+const DUPLICATE: &str = "duplicated key in mapping";
 
 /// Parses the first document of `text` into a JSON value; an empty text is `Null`.
 ///
@@ -146,11 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_key_is_a_fault() {
-        assert_eq!(
-            to_node("a: 1\nb: 2\na: 3\n"),
-            Err(YamlError { line: 3, message: "duplicated key in mapping".to_owned() })
-        );
+    fn a_duplicate_key_is_a_fault_that_names_it() {
+        for (text, line, key) in
+            [("a: 1\nb: 2\na: 3\n", 3, "a"), ("a:\n  'b c': 1\n  'b c': 2\n", 3, "'b c'"), ("a: {b: 1, b: 2}", 1, "b")]
+        {
+            let message = format!("the key {key} occurs twice: write what belongs to it below one of them");
+            assert_eq!(to_node(text), Err(YamlError { line, message }));
+        }
     }
 
     #[test]

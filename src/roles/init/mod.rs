@@ -33,10 +33,15 @@ pub fn write(path: &Path, text: &str, existing: Existing) -> io::Result<()> {
     match existing {
         Existing::Keep => OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes()),
         Existing::Replace => {
+            // A link stays a link, and a file that others may not read stays so.
+            let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
             let mut name = path.file_name().unwrap_or_default().to_owned();
             name.push(".new");
             let new = path.with_file_name(name);
             fs::write(&new, text)?;
+            if let Ok(replaced) = fs::metadata(path) {
+                fs::set_permissions(&new, replaced.permissions())?;
+            }
             fs::rename(&new, path)
         }
     }

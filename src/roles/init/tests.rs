@@ -258,3 +258,18 @@ fn a_file_is_replaced_only_where_that_is_asked_for() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "second");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_replaced_file_keeps_its_permissions_and_the_links_to_it() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("real.yaml"), folder.path().join("tarsy.yaml"));
+    fs::write(&file, "first").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(&file, &link).unwrap();
+    write(&link, "second", Existing::Replace).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "second");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+}

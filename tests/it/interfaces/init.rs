@@ -101,3 +101,46 @@ fn every_example_is_listed_and_passes_the_check() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(message.contains("there is no example \"gpt\"; there are: first-try, gemini"), "{message}");
 }
+
+#[test]
+fn examples_are_added_to_a_first_file_which_stays_valid() {
+    let directory = Directory::new(&[]);
+    directory.prints(&["init"]);
+    let first = directory.file();
+    assert!(directory.prints(&["config", "check"]).contains("no model is called"));
+    let added = directory.prints(&["config", "example", "prometheus", "--into", "tarsy.yaml"]);
+    assert_eq!(added, "tarsy.yaml: added mcp_servers.prometheus\n  kept agents.sre, which the file has\n");
+    let added = directory.prints(&["config", "example", "openai", "--into", "tarsy.yaml"]);
+    assert!(added.starts_with("tarsy.yaml: added llm_providers.openai, defaults.llm_provider\n"), "{added}");
+    let checked = directory.prints(&["config", "check"]);
+    assert!(checked.contains("no faults") && !checked.contains("no model is called"), "{checked}");
+    let (file, again) = (directory.file(), directory.prints(&["config", "example", "openai", "--into", "tarsy.yaml"]));
+    assert!(again.contains("has everything of the example openai already") && directory.file() == file, "{again}");
+    let mut rest = file.lines();
+    assert!(first.lines().all(|line| rest.any(|new| new == line)), "{file}");
+
+    directory.prints(&["config", "example", "gemini", "--into", "new.yaml"]);
+    assert!(directory.prints(&["--config", "new.yaml", "config", "check"]).contains("no faults"));
+}
+
+#[test]
+fn an_example_that_would_give_a_file_a_fault_is_not_added() {
+    let directory = Directory::new(&[]);
+    let path = directory.folder.path().join("tarsy.yaml");
+    for (file, code, words) in [
+        (
+            "mcp_servers: {own: {url: 'http://127.0.0.1:1/'}}\n",
+            1,
+            "line 1: the entries of mcp_servers are not below it",
+        ),
+        ("agents:\n  sre: {}\nagents:\n  b: {}\n", 1, "line 3: the key agents occurs twice"),
+        ("agents:\n  sre: {max_iteration: 3}\n", 78, "max_iterations"),
+    ] {
+        std::fs::write(&path, file).unwrap();
+        let refused = directory.tarsy(&["config", "example", "prometheus", "--into", "tarsy.yaml"]);
+        let message = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(code), "{message}");
+        assert!(message.contains(words), "{message}");
+        assert_eq!(directory.file(), file);
+    }
+}

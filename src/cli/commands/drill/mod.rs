@@ -26,12 +26,12 @@ use crate::cli::exit::Exit;
 use crate::cli::view::{TerminalEnv, ViewArgs};
 use crate::cli::watch::{Options, TimelineItem};
 use crate::config::{Config, show};
-use crate::drill::{BUILTIN, Drill};
+use crate::drill::{BUILTIN, Drill, Player};
 use crate::engine::ports::Outbox as _;
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::{EventType, TimelineEvent};
 use crate::roles::connect::{Addresses, topology};
-use crate::roles::drill::RealModel;
+use crate::roles::drill::{RealModel, SERVER};
 use crate::roles::{drill, migrate};
 use crate::store::{MIGRATION_TIMEOUT, Store};
 
@@ -45,11 +45,19 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
     if args.list {
         return list(&args.view);
     }
-    let drill = drill::find(&args.name)?;
     let model = provider::resolve(global, &args)?;
+    let player = if model.is_some() { Player::Model } else { Player::Recording };
+    let found = drill::find(&args.name).and_then(|drill| drill.check(player, SERVER).map(|()| drill));
+    let drill = match found {
+        Ok(drill) => drill,
+        Err(fault) => {
+            write_error(&format!("tarsy: {fault}"));
+            return Ok(Exit::BadConfiguration);
+        }
+    };
     let program = std::env::current_exe()?;
     if args.print_config {
-        print(&[show(&drill::system_config(drill.name, &program, model)?)])?;
+        print(&[show(&drill::system_config(&drill.reference(), &program, model)?)])?;
         return Ok(Exit::Done);
     }
     if let Some(model) = &model
@@ -61,7 +69,7 @@ pub(super) async fn run(global: &GlobalArgs, args: DrillArgs) -> anyhow::Result<
     if args.check_provider {
         return Ok(Exit::Done);
     }
-    let config = drill::config(drill.name, &program, model.clone())?;
+    let config = drill::config(&drill.reference(), &program, model.clone())?;
     let mut addresses = addresses(global);
     set_up(&addresses, &config, drill.name).await?;
 
@@ -155,7 +163,7 @@ impl Run<'_> {
 
     /// Starts the LLM service and two workers.
     async fn start(&self, processes: &mut DrillProcesses<'_>, addresses: &mut Addresses) -> anyhow::Result<()> {
-        addresses.llm_addr = processes.start_llm_service(self.model).await?;
+        addresses.llm_addr = processes.start_llm_service(self.drill, self.model).await?;
         let asked = match self.model {
             None => "SCRIPTED: replays a recording, no model is called".to_owned(),
             Some(model) => {
@@ -165,7 +173,7 @@ impl Run<'_> {
         };
         ok("llm-service", &format!("{}, {asked}", addresses.llm_addr), None)?;
         for name in ["w1", "w2"] {
-            let role = Role { name: self.drill.name, model: self.model, now: self.drill.evidence()?.now };
+            let role = Role { drill: &self.drill.reference(), model: self.model, now: self.drill.evidence()?.now };
             processes.start_worker(name, &role, addresses).await?;
         }
         let read_only = self.drill.evidence()?.tools.iter().filter(|tool| tool.read_only).count();

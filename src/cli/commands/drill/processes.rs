@@ -15,6 +15,7 @@ use tokio::process::{Child, Command};
 
 use super::proof::Counters;
 use crate::cli::commands::output::note;
+use crate::drill::Drill;
 use crate::investigation::timeline::TimelineEvent;
 use crate::roles::connect::{Addresses, LLM_CREDENTIALS};
 use crate::roles::drill::RealModel;
@@ -34,7 +35,7 @@ pub(super) enum Logging {
 
 /// The drill of a worker.
 pub(super) struct Role<'r> {
-    pub(super) name: &'r str,
+    pub(super) drill: &'r str,
     /// The model to ask instead of the recording.
     pub(super) model: Option<&'r RealModel>,
     /// The time of its evidence.
@@ -55,8 +56,13 @@ impl<'p> DrillProcesses<'p> {
         Self { program, logging, counters, llm: None, workers: Vec::new() }
     }
 
-    /// Starts the LLM service and returns its address. It may use the key and the address of `model`.
-    pub(super) async fn start_llm_service(&mut self, model: Option<&RealModel>) -> anyhow::Result<String> {
+    /// Starts the LLM service and returns its address. It knows the recordings of `drill`, and may use the key and the
+    /// address of `model`.
+    pub(super) async fn start_llm_service(
+        &mut self,
+        drill: &Drill,
+        model: Option<&RealModel>,
+    ) -> anyhow::Result<String> {
         // Without the settings of a tarsy.yaml in this folder: they are for another service.
         let mut command =
             self.command(["llm-service", "--with-parent", "--listen", "127.0.0.1:0", "--config", "/dev/null"]);
@@ -69,6 +75,9 @@ impl<'p> DrillProcesses<'p> {
                 }
             }
         }
+        if let Some(folder) = drill.folder() {
+            command.arg("--transcripts").arg(folder);
+        }
         command.arg("--calls-file").arg(self.counters.models());
         let mut child = command.spawn().context("llm-service")?;
         let address = ready(&mut child).await.context("llm-service")?;
@@ -79,15 +88,15 @@ impl<'p> DrillProcesses<'p> {
     pub(super) async fn start_worker(
         &mut self,
         name: &'static str,
-        drill: &Role<'_>,
+        role: &Role<'_>,
         addresses: &Addresses,
     ) -> anyhow::Result<()> {
         let mut command =
-            self.command(["worker", "--with-parent", "--listen", "127.0.0.1:0", "--name", name, "--drill", drill.name]);
-        if let Some(model) = drill.model {
+            self.command(["worker", "--with-parent", "--listen", "127.0.0.1:0", "--name", name, "--drill", role.drill]);
+        if let Some(model) = role.model {
             command.arg("--drill-provider").arg(model.written()?);
         }
-        if let Some(now) = drill.now {
+        if let Some(now) = role.now {
             command.arg("--clock-at").arg(now.to_rfc3339());
         }
         command.arg("--drill-calls-file").arg(self.counters.tools());

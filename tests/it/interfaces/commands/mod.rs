@@ -12,6 +12,7 @@ mod prune;
 mod queue;
 mod search;
 mod sessions;
+mod shell;
 mod sources;
 mod unavailable;
 mod usage;

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-const COMMANDS: [&[&str]; 36] = [
+const COMMANDS: [&[&str]; 37] = [
     &["worker"],
     &["llm-service"],
     &["receive"],
@@ -39,6 +39,7 @@ const COMMANDS: [&[&str]; 36] = [
     &["inspect", "alert"],
     &["inspect", "reply"],
     &["completions"],
+    &["man"],
 ];
 
 fn tarsy(arguments: &[&str]) -> Output {

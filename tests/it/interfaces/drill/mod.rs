@@ -76,6 +76,49 @@ async fn the_model_of_a_drill_is_shown_the_time_of_its_evidence() {
     assert!((recorded..recorded + 120).contains(&behind), "{behind} instead of {recorded}");
 }
 
+/// A drill in a folder of its own: that of a full disk, about another host.
+fn folder_of_a_drill() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/drills/disk-full");
+    std::fs::create_dir(folder.path().join("evidence")).unwrap();
+    for part in ["", "evidence"] {
+        for entry in std::fs::read_dir(source.join(part)).unwrap().map(Result::unwrap) {
+            if entry.path().is_file() {
+                let text = std::fs::read_to_string(entry.path()).unwrap();
+                let text = text.replace("HostDiskSpaceRunsOut", "OwnDiskAlert").replace("debezium_orders", "own_slot");
+                std::fs::write(folder.path().join(part).join(entry.file_name()), text).unwrap();
+            }
+        }
+    }
+    folder
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drill_in_a_folder_of_ones_own_survives_a_kill_as_well() {
+    let folder = folder_of_a_drill();
+    let shown = run_drill(&[folder.path().to_str().unwrap(), "--kill"]).await;
+    assert!(shown.contains("own_slot") && shown.contains("resumed") && !shown.contains("debezium_orders"), "{shown}");
+}
+
+#[tokio::test]
+async fn what_a_folder_lacks_is_named_before_anything_is_started() {
+    let folder = folder_of_a_drill();
+    let path = folder.path().to_str().unwrap();
+    std::fs::remove_file(folder.path().join("rubric.yaml")).unwrap();
+    for (arguments, words) in [
+        (
+            &["drill", path, "--provider", "ollama"][..],
+            "has no rubric.yaml: what the report of a real model has to say",
+        ),
+        (&["drill", "./no-such-folder"], "there is no folder ./no-such-folder"),
+    ] {
+        let mut drill = Tarsy::spawn("drill", arguments, &[]);
+        let (code, _) = drill.finished().await;
+        assert_eq!(code, 78, "{}", drill.log());
+        assert!(drill.log().contains(words), "{}", drill.log());
+    }
+}
+
 /// Asserts that the drill ends with what it measured.
 fn assert_summary(log: &str, kill: bool) {
     let line = |what: &str| log.lines().find_map(|line| line.trim().strip_prefix(what)).map(str::trim);
