@@ -1,5 +1,7 @@
 //! Adds an example to a configuration file, whose own lines stay as they are.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use super::read::yaml::{self, Data, Node, YamlError};
@@ -155,7 +157,7 @@ impl Text {
         let begins = keys.iter().map(|(key, _)| key.line.saturating_sub(1)).chain([lines.len()]).collect::<Vec<_>>();
         let sections = keys.iter().zip(begins.windows(2)).filter_map(|((key, value), lines_of)| {
             let [begin, next] = lines_of else { return None };
-            Some(Section::new(key, value, &lines, (*begin, *next)))
+            Some(Section::new(key, value, &lines, *begin..*next))
         });
         let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         Ok(Self { sections: sections.collect(), lines, line_end })
@@ -199,11 +201,12 @@ impl Text {
 }
 
 impl Section {
-    /// The section from its key in line `begin` to the key of the next one in line `next`.
-    fn new(key: &Node, value: &Node, lines: &[String], (begin, next): (usize, usize)) -> Self {
+    /// The section in the lines from its key to the key of the next one.
+    fn new(key: &Node, value: &Node, lines: &[String], of: Range<usize>) -> Self {
+        let begin = of.start;
         let line = |at: usize| lines.get(at).map(String::as_str).unwrap_or_default();
         let belongs = |at: usize| !line(at).trim().is_empty() && !line(at).starts_with(['#', '-', '.']);
-        let end = (begin + 1..next).rev().find(|at| belongs(*at)).map_or(begin + 1, |last| last + 1);
+        let end = (begin + 1..of.end).rev().find(|at| belongs(*at)).map_or(begin + 1, |last| last + 1);
         let key = word(key).unwrap_or_default().to_owned();
         let entries = pairs(&value.data);
         let is_below = entries.iter().all(|(entry, _)| entry.line > begin + 1);

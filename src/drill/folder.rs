@@ -93,8 +93,8 @@ impl Drill {
         })
     }
 
-    /// Checks every file that an investigation by `player` needs, before anything is started. `server` is the name of the
-    /// MCP server that serves the evidence.
+    /// Checks every file that an investigation by `player` needs, before anything is started. `server` is the name of
+    /// the MCP server that serves the evidence.
     ///
     /// # Errors
     /// The first file that is missing or has a fault.

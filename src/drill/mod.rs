@@ -2,8 +2,8 @@
 //!
 //! A drill has a transcript (`transcript`, `repeat`) that the scripted model of `llm/` plays, evidence (`evidence`)
 //! that the server of `mcp/` serves, and the expected result (`expected`). A real model is judged by a rubric instead
-//! (`judging`). `gate` lets tests hold a drill at a chosen point. Some drills are part of the program (`builtin`), others
-//! are folders of their authors (`folder`).
+//! (`judging`). `gate` lets tests hold a drill at a chosen point. Some drills are part of the program (`builtin`),
+//! others are folders of their authors (`folder`).
 
 mod builtin;
 mod folder;
