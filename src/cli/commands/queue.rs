@@ -1,5 +1,7 @@
 //! `tarsy queue`: how many alerts wait, which come next, and what the workers do.
 
+use std::io::IsTerminal as _;
+
 use chrono::Utc;
 use serde_json::{Value, json};
 
@@ -33,6 +35,9 @@ pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<
             print(&queue::queue(&backlog, shown, Utc::now(), &style))?;
             if let Err(error) = &next {
                 note(&format!("cannot read the alerts that wait: {}", one_line_error(error)))?;
+            }
+            if std::io::stderr().is_terminal() {
+                note(&format!("Waiting {} s for the workers …", wait.as_secs()))?;
             }
         }
         Ok((backlog, next.unwrap_or_default()))

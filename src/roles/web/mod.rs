@@ -112,6 +112,9 @@ async fn link(addresses: &Addresses, broker: &watch::Sender<Option<Nats>>) -> an
     std::future::pending().await
 }
 
+/// How long the first connection to the broker may take before the role is impaired.
+const CONNECT_GRACE: Duration = Duration::from_secs(1);
+
 /// Keeps the readiness up to date: the server is useful while the database or the broker answers. A database that
 /// another one has superseded may answer as well, so a newer one is looked for.
 async fn keep_ready(
@@ -120,6 +123,9 @@ async fn keep_ready(
     nats: watch::Receiver<Option<Nats>>,
     ready: &watch::Sender<Readiness>,
 ) -> std::convert::Infallible {
+    // At a start without trouble nothing is impaired, so nothing has to be said.
+    let mut first = nats.clone();
+    tokio::time::timeout(CONNECT_GRACE, first.wait_for(Option::is_some)).await.ok();
     loop {
         store.look_for_a_newer_primary().await;
         let is_live = is_connected(&nats);

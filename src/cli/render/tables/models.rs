@@ -119,6 +119,10 @@ fn sum(reports: &[ModelReport]) -> String {
     let count = |state: State| reports.iter().filter(|report| report.state == state).count();
     let all = format::count(reports.len(), "provider");
     match (count(State::Unusable), count(State::Unknown)) {
+        // Whether a key is set says nothing about whether it is accepted.
+        (0, 0) if reports.iter().all(|report| report.answer.is_none()) => {
+            format!("{all}, no problem found without a call; --probe asks each model")
+        }
         (0, 0) => format!("{all}, no problem"),
         (0, unknown) => format!("{all}, {unknown} unknown"),
         (unusable, _) => format!("{unusable} of {all} cannot be used"),

@@ -80,6 +80,7 @@ fn a_list_of_models_shows_use_key_settings_and_what_to_do() {
         assert!(line.chars().count() <= 80 && !line.contains('\u{1b}'), "{line}");
     }
     insta::assert_snapshot!("models_80", lines.join("\n"));
-    assert_eq!(models::list(&reports[4..], &narrow()).last().unwrap(), "1 provider, no problem");
+    let not_asked = "1 provider, no problem found without a call; --probe asks each model";
+    assert_eq!(models::list(&reports[4..], &narrow()).last().unwrap(), not_asked);
     assert_eq!(models::list(&reports[3..4], &narrow()).last().unwrap(), "1 provider, 1 unknown");
 }
