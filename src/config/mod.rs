@@ -53,7 +53,7 @@ pub use sections::synthesis::Synthesis;
 pub use sections::tool_pattern::ToolPattern;
 pub use sections::trust::runbooks::{RunbookSource, RunbookToken, Runbooks};
 pub use sections::trust::{Questions, RECEIVE_HEADERS, Receive};
-pub use sections::web::{Web, WebAllow, WebAuth};
+pub use sections::web::{Web, WebAllow, WebAuth, WebProxyHeaders};
 pub use sections::worker::{Dedupe, Masking, Worker};
 pub use show::{describe, show, yaml};
 

@@ -67,9 +67,24 @@ impl UrlPattern {
             return false;
         }
         glob(&self.scheme, url.scheme())
-            && url.host_str().is_some_and(|host| glob(&self.host, host))
+            && url.host_str().is_some_and(|host| self.permits_host(host))
             && self.permits_port(url)
             && self.permits_path(url.path())
+    }
+
+    /// A first label `*` stands for any number of labels; any other `*` stays within its label.
+    fn permits_host(&self, host: &str) -> bool {
+        let mut labels = host.rsplit('.');
+        let mut patterns = self.host.rsplit('.').peekable();
+        while let Some(pattern) = patterns.next() {
+            let is_first = patterns.peek().is_none();
+            match labels.next() {
+                Some(_) if is_first && pattern == "*" => return true,
+                Some(label) if glob(pattern, label) => {}
+                Some(_) | None => return false,
+            }
+        }
+        labels.next().is_none()
     }
 
     fn permits_port(&self, url: &Url) -> bool {
@@ -81,9 +96,13 @@ impl UrlPattern {
         }
     }
 
-    /// A path permits itself and everything below it.
+    /// A path permits itself and everything below it. A server may read an encoded slash as one that leads out of it.
     fn permits_path(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
+        let lower = path.to_ascii_lowercase();
+        if !self.path.is_empty() && (lower.contains("%2f") || lower.contains("%5c")) {
+            return false;
+        }
         self.path.is_empty() || glob(&self.path, path) || glob(&format!("{}/*", self.path), path)
     }
 }
@@ -139,6 +158,9 @@ mod tests {
             ("http://[::1]", "http://[::1]/v1"),
             ("https://*.openai.azure.com", "https://my.team.openai.azure.com/openai"),
             ("https://host/a/*/c", "https://host/a/b/c/d"),
+            ("https://bedrock-runtime.*.amazonaws.com", "https://bedrock-runtime.eu-west-1.amazonaws.com"),
+            ("https://10.0.0.*", "https://10.0.0.7"),
+            ("https://host", "https://host/a%2Fb"),
             ("*", "http://anything:99/x"),
             ("*://host", "https://host:8443"),
         ] {
@@ -168,6 +190,11 @@ mod tests {
             ("https://*.openai.azure.com", "https://openai.azure.com.evil.test"),
             ("https://*.openai.azure.com", "https://evil.test/.openai.azure.com"),
             ("https://*.openai.azure.com", "https://evil.test:443/x.openai.azure.com"),
+            ("https://bedrock-runtime.*.amazonaws.com", "https://bedrock-runtime.evil.s3.amazonaws.com"),
+            ("https://bedrock-runtime.*.amazonaws.com", "https://bedrock-runtime.amazonaws.com"),
+            ("https://gpu-*.test", "https://gpu-a.evil.test"),
+            ("https://host/v1", "https://host/v1/..%2f..%2fadmin"),
+            ("https://host/v1", "https://host/v1/..%5Cadmin"),
             ("*", "https://user:pw@host"),
             ("*", "file:///etc/passwd"),
         ] {

@@ -30,6 +30,7 @@ const MARK: &str = "stage_context";
 const RUNBOOK: &str = include_str!("prompts/runbook.md");
 const RUNBOOK_PAGE: &str = include_str!("prompts/runbook_page.md");
 const RUNBOOK_FAILED: &str = include_str!("prompts/runbook_failed.md");
+const RUNBOOK_REFUSED: &str = include_str!("prompts/runbook_refused.md");
 const RUNBOOK_CLAIMED: &str = include_str!("prompts/runbook_claimed.md");
 const RUNBOOK_TO_NAME: &str = include_str!("prompts/runbook_to_name.md");
 const ALERT_UPDATE: &str = include_str!("prompts/alert_update.md");
@@ -179,14 +180,19 @@ fn runbook(texts: &Texts, url: &str, fetched: Option<&FetchedRunbook>) -> String
             render(RUNBOOK_PAGE, &[("url", url), ("fence", &fence_around(&[text])), ("text", text)])
         }
         Some(FetchedRunbook::Failed(why)) => format!("{section} {}", render(RUNBOOK_FAILED, &[("why", &line(why))])),
-        Some(FetchedRunbook::Page(_)) | None => section,
+        Some(FetchedRunbook::Page(_) | FetchedRunbook::Refused(_)) | None => section,
     }
 }
 
 fn user(texts: &Texts, alert: &Alert, briefing: &Briefing<'_>) -> String {
     let url = alert.runbook_url.as_deref().map(line).unwrap_or_default();
+    let refused = match briefing.fetched {
+        Some(FetchedRunbook::Refused(why)) => Some(render(RUNBOOK_REFUSED, &[("why", &line(why))])),
+        Some(FetchedRunbook::Page(_) | FetchedRunbook::Failed(_)) | None => None,
+    };
     let (runbook, claim) = match url.as_str() {
         "" => (String::new(), String::new()),
+        url if refused.is_some() => (paragraph(refused.unwrap_or_default().trim()), format!("\nrunbook: {url}")),
         url if is_listed(briefing.runbooks, url) => (paragraph(&runbook(texts, url, briefing.fetched)), String::new()),
         url => (paragraph(RUNBOOK_CLAIMED.trim()), format!("\nrunbook: {url}")),
     };

@@ -59,6 +59,8 @@ pub enum FetchedRunbook {
     Page(String),
     /// Why there is no text, masked.
     Failed(String),
+    /// Why tarsy refuses to open it, masked: nothing else should.
+    Refused(String),
 }
 
 /// Whether `url` is a plain `http://` or `https://` URL of one of these hosts.

@@ -64,7 +64,10 @@ impl Token {
 
 /// What follows the scheme, which ends with a space, in the header `Authorization`.
 fn credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a [u8]> {
-    let (sent, rest) = headers.get(AUTHORIZATION)?.as_bytes().split_at_checked(scheme.len())?;
+    // One of two may be of a client whose proxy adds its own.
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let (Some(only), None) = (all.next(), all.next()) else { return None };
+    let (sent, rest) = only.as_bytes().split_at_checked(scheme.len())?;
     sent.eq_ignore_ascii_case(scheme.as_bytes()).then(|| rest.trim_ascii())
 }
 
@@ -92,6 +95,9 @@ mod tests {
             assert!(!matches(wrong), "{wrong}");
         }
         assert!(!token.matches(&HeaderMap::new()));
+        let mut twice = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("Bearer s3cret"))]);
+        twice.append(AUTHORIZATION, HeaderValue::from_static("Bearer guess"));
+        assert!(!token.matches(&twice), "two headers");
         assert_eq!(format!("{token:?}"), "Token");
         assert!(token.is("s3cret") && !token.is("s3cret ") && !token.is(""));
         let shared = token.clone();

@@ -3,6 +3,7 @@
 //!
 //! A proxy of the environment is used. It resolves names itself, so its own rules decide then where a name may lead.
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,7 +14,7 @@ use reqwest::{Certificate, Client, Response, Url};
 use url::Host;
 
 use super::Hosts;
-use super::address::{Reach, refused};
+use super::address::{Reach, Refused, refused};
 use super::location::{GITHUB_RAW, redirected};
 use crate::investigation::runbook::RunbookHost;
 use crate::outgoing;
@@ -40,37 +41,39 @@ fn authorities(file: &Path) -> Result<Vec<Certificate>, String> {
     if authorities.is_empty() { Err(fault("it has no certificate in PEM")) } else { Ok(authorities) }
 }
 
-/// Requests a page and follows its redirects. A text says why there is none.
-pub(super) async fn get(client: &Client, hosts: &Hosts, start: Url) -> Result<Response, String> {
+/// Requests a page and follows its redirects.
+pub(super) async fn get(client: &Client, hosts: &Hosts, start: Url) -> Result<Response, NoPage> {
     let mut url = start;
     for _ in 0..=MAX_REDIRECTS {
         check_address(&url, hosts)?;
         let request = client.get(url.clone());
-        let request = match hosts.tokens.header(&url).await? {
+        let request = match hosts.tokens.header(&url).await.map_err(NoPage::Failed)? {
             Some(token) => request.header(AUTHORIZATION, token),
             None => request,
         };
-        let answer = request.send().await.map_err(described)?;
+        let answer = request.send().await.map_err(no_page)?;
         let status = answer.status();
         if status.is_success() {
             return Ok(answer);
         }
         let location = answer.headers().get(LOCATION).filter(|_| status.is_redirection());
-        let Some(location) = location else { return Err(format!("its server answered with HTTP {}", status.as_u16())) };
-        let location = location.to_str().map_err(|_| "it redirects to an invalid URL".to_owned())?;
-        url = redirected(&hosts.listed, &url, location)?;
+        let Some(location) = location else {
+            return Err(NoPage::Failed(format!("its server answered with HTTP {}", status.as_u16())));
+        };
+        let location = location.to_str().map_err(|_| NoPage::Refused("it redirects to an invalid URL".to_owned()))?;
+        url = redirected(&hosts.listed, &url, location).map_err(NoPage::Refused)?;
     }
-    Err(format!("it redirects more than {MAX_REDIRECTS} times"))
+    Err(NoPage::Refused(format!("it redirects more than {MAX_REDIRECTS} times")))
 }
 
 /// Checks a host that is an address, which is not resolved.
-fn check_address(url: &Url, hosts: &Hosts) -> Result<(), String> {
+fn check_address(url: &Url, hosts: &Hosts) -> Result<(), NoPage> {
     let (address, name) = match url.host() {
         Some(Host::Ipv4(address)) => (address.into(), address.to_string()),
         Some(Host::Ipv6(address)) => (address.into(), address.to_string()),
         Some(Host::Domain(_)) | None => return Ok(()),
     };
-    refused(address, hosts.reach(&name)).map_or(Ok(()), |why| Err(why.to_string()))
+    refused(address, hosts.reach(&name)).map_or(Ok(()), |why| Err(NoPage::Refused(why.to_string())))
 }
 
 impl Hosts {
@@ -105,6 +108,26 @@ impl Resolve for CheckedResolver {
 /// A failed request and its innermost cause, without the URL.
 pub(super) fn described(error: reqwest::Error) -> String {
     format!("it cannot be reached: {}", outgoing::cause(error))
+}
+
+fn no_page(error: reqwest::Error) -> NoPage {
+    let mut causes = std::iter::successors(error.source(), |error| (*error).source());
+    if causes.any(is_of_resolver) { NoPage::Refused(described(error)) } else { NoPage::Failed(described(error)) }
+}
+
+/// Whether the resolver found only addresses that it refuses.
+fn is_of_resolver(error: &(dyn Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    inner.is_some_and(|inner| inner.is::<Refused>())
+}
+
+/// Why a page is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NoPage {
+    /// It could not be read this time.
+    Failed(String),
+    /// It leads where tarsy does not go.
+    Refused(String),
 }
 
 #[cfg(test)]

@@ -22,9 +22,12 @@ pub(super) fn start(listed: &[RunbookHost], url: &str) -> Option<Url> {
 /// Where a redirect leads.
 ///
 /// # Errors
-/// When it leads to a host that is not listed, or from TLS to none.
+/// When it leads to a host that is not listed, from TLS to none, or has a user and a password, which would be sent.
 pub(super) fn redirected(listed: &[RunbookHost], from: &Url, location: &str) -> Result<Url, String> {
     let to = from.join(location).map_err(|error| format!("it redirects to an invalid URL: {error}"))?;
+    if !to.username().is_empty() || to.password().is_some() {
+        return Err("it redirects to a URL with a user".to_owned());
+    }
     if from.scheme() == "https" && to.scheme() != "https" {
         return Err("it redirects to a URL without TLS".to_owned());
     }
@@ -92,6 +95,8 @@ mod tests {
             "http://runbooks.example.com/",
             "https://runbooks.example.com:8443/",
             "https://user@github.com/",
+            "https://user:word@runbooks.example.com/a",
+            "https://:word@runbooks.example.com/a",
             "file:///etc/passwd",
             "https://[",
         ] {

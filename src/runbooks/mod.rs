@@ -21,6 +21,7 @@ use reqwest::Client;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use self::client::NoPage;
 use self::token::Tokens;
 use crate::config;
 use crate::investigation::mask::Mask;
@@ -66,7 +67,7 @@ struct Cached {
 impl Cached {
     fn is_fresh(&self) -> bool {
         let max_age = match self.runbook.get() {
-            Some(FetchedRunbook::Failed(_)) => FAILURE_MAX_AGE,
+            Some(FetchedRunbook::Failed(_) | FetchedRunbook::Refused(_)) => FAILURE_MAX_AGE,
             Some(FetchedRunbook::Page(_)) | None => PAGE_MAX_AGE,
         };
         self.created.elapsed() < max_age
@@ -97,19 +98,20 @@ impl Runbooks {
                 Err(_elapsed) => "timed_out",
             };
             metrics::counter!("tarsy_runbook_fetches_total", "outcome" => outcome).increment(1);
-            let fetched = fetched.unwrap_or_else(|_| Err(format!("no answer within {} s", self.timeout.as_secs_f64())));
-            match fetched {
+            let late = || NoPage::Failed(format!("no answer within {} s", self.timeout.as_secs_f64()));
+            match fetched.unwrap_or_else(|_| Err(late())) {
                 Ok(text) => FetchedRunbook::Page(self.mask.apply(&text).into_owned()),
-                Err(why) => FetchedRunbook::Failed(self.mask.apply(&why).into_owned()),
+                Err(NoPage::Failed(why)) => FetchedRunbook::Failed(self.mask.apply(&why).into_owned()),
+                Err(NoPage::Refused(why)) => FetchedRunbook::Refused(self.mask.apply(&why).into_owned()),
             }
         });
         Some(fetching.await.clone())
     }
 
-    async fn page(&self, start: reqwest::Url) -> Result<String, String> {
-        let client = self.client.as_ref().map_err(Clone::clone)?;
+    async fn page(&self, start: reqwest::Url) -> Result<String, NoPage> {
+        let client = self.client.as_ref().map_err(|why| NoPage::Failed(why.clone()))?;
         let answer = client::get(client, &self.hosts, start).await?;
-        page::read(answer).await
+        page::read(answer).await.map_err(NoPage::Failed)
     }
 
     fn cached(&self, url: &str) -> Arc<Cached> {

@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::config::{Secret, Web, WebAllow, WebAuth, environment_fault, process_env};
+use crate::config::{Secret, Web, WebAllow, WebAuth, WebProxyHeaders, environment_fault, process_env};
 use crate::listener::Token;
-use crate::web::access::{Allow, Gate, Hosts, Mode, ProxySecret};
+use crate::web::access::{Allow, Gate, Hosts, Mode, Proxy, ProxyHeaders};
 
 const TOKEN: &str = "TARSY_WEB_TOKEN";
 const PROXY_SECRET: &str = "TARSY_WEB_PROXY_SECRET";
@@ -51,7 +51,11 @@ pub(super) fn gate(web: &Web, listen: SocketAddr) -> anyhow::Result<Configured> 
         }
         WebAuth::Proxy => {
             let (secret, renewed) = read(PROXY_SECRET)?.ok_or_else(|| missing(PROXY_SECRET, "proxy"))?;
-            ("proxy", Mode::Proxy(ProxySecret::of(secret)), renewed)
+            let headers = web.proxy_headers.map(|family| match family {
+                WebProxyHeaders::XForwarded => ProxyHeaders::XForwarded,
+                WebProxyHeaders::XAuthRequest => ProxyHeaders::XAuthRequest,
+            });
+            ("proxy", Mode::Proxy(Proxy { secret, headers }), renewed)
         }
     };
     // Pages may lie below a path; a request names the host alone.

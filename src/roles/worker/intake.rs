@@ -217,7 +217,7 @@ fn describe_runbook(started: &mut EventDraft, alert: &Alert, runbook: Option<&Fe
     let described = match runbook {
         None => return,
         Some(FetchedRunbook::Page(text)) => json!({"url": alert.runbook_url, "bytes": text.len()}),
-        Some(FetchedRunbook::Failed(why)) => {
+        Some(FetchedRunbook::Failed(why) | FetchedRunbook::Refused(why)) => {
             tracing::warn!(why, "runbook not fetched");
             started.content.push_str(&format!("; its runbook could not be fetched: {why}"));
             json!({"url": alert.runbook_url, "failed": why})

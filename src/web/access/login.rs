@@ -19,7 +19,7 @@ use crate::web::ports::Backend;
 use crate::web::{Shared, layout};
 
 /// Before the answer to a wrong token: guessing is slow.
-const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
+pub(super) const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
 
 /// The routes of the login.
 pub(in crate::web) fn routes<B: Backend>() -> Router<Shared<B>> {

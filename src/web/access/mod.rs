@@ -19,7 +19,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::json as value;
 
 pub use self::host::Hosts;
-pub use self::proxy::ProxySecret;
+pub use self::proxy::{Proxy, ProxyHeaders};
 
 use super::pages::small;
 use super::ports::Backend;
@@ -49,7 +49,7 @@ pub enum Mode {
     /// Who has the token, as a bearer token or by a login.
     Token(Token),
     /// Who a proxy in front of this server names.
-    Proxy(ProxySecret),
+    Proxy(Proxy),
 }
 
 /// The groups that may do more than read. `*` stands for every user who is known.
@@ -127,7 +127,12 @@ pub(super) async fn admit<B: Backend>(State(web): State<Shared<B>>, mut request:
                 Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
             }
         }
-        Err(denied) => gate.deny(&denied, &request),
+        Err(denied) => {
+            if denied == Denied::Unknown && request.headers().contains_key(AUTHORIZATION) {
+                tokio::time::sleep(login::WRONG_TOKEN_DELAY).await;
+            }
+            gate.deny(&denied, &request)
+        }
     }
 }
 
@@ -162,7 +167,7 @@ impl Gate {
                 }
                 cookie::is_valid(headers, token).then(|| User { name, ..User::default() })
             }
-            Mode::Proxy(secret) => proxy::user(headers, secret),
+            Mode::Proxy(proxy) => proxy::user(headers, proxy),
         }
     }
 

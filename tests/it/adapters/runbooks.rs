@@ -19,6 +19,10 @@ fn runbooks_within(timeout: Duration, keys: &str) -> Runbooks {
     Runbooks::new(&config.runbooks, timeout, Mask::new(["known-val5e".to_owned()]))
 }
 
+fn refused(why: &str) -> Option<FetchedRunbook> {
+    Some(FetchedRunbook::Refused(why.to_owned()))
+}
+
 fn failed(why: &str) -> Option<FetchedRunbook> {
     Some(FetchedRunbook::Failed(why.to_owned()))
 }
@@ -51,18 +55,20 @@ async fn a_runbook_that_cannot_be_fetched_has_a_reason() {
         ("/image", page("image/png", "PNG")),
         ("/away", redirect(&format!("http://{}/", other.address))),
         ("/loop", redirect("/loop")),
+        ("/metadata", redirect("http://169.254.169.254/latest/meta-data/")),
     ])
     .await;
     let runbooks = runbooks(&format!("private_hosts: ['{}']", pages.address));
     for (path, why) in [
-        ("/nothing", "its server answered with HTTP 404"),
-        ("/image", "it is no text, but \"image/png\""),
-        ("/away", "it redirects to a host that runbooks.hosts does not list"),
-        ("/loop", "it redirects more than 5 times"),
+        ("/nothing", failed("its server answered with HTTP 404")),
+        ("/image", failed("it is no text, but \"image/png\"")),
+        ("/away", refused("it redirects to a host that runbooks.hosts does not list")),
+        ("/metadata", refused("it redirects to a host that runbooks.hosts does not list")),
+        ("/loop", refused("it redirects more than 5 times")),
     ] {
         let url = format!("http://{}{path}", pages.address);
-        assert_eq!(runbooks.fetch(&url).await, failed(why), "{path}");
-        assert_eq!(runbooks.fetch(&url).await, failed(why), "{path}");
+        assert_eq!(runbooks.fetch(&url).await, why, "{path}");
+        assert_eq!(runbooks.fetch(&url).await, why, "{path}");
     }
     assert_eq!(pages.requests().iter().filter(|path| *path == "/nothing").count(), 1, "a failure is kept for a while");
     assert_eq!(other.requests(), Vec::<String>::new());
@@ -75,8 +81,8 @@ async fn no_request_reaches_an_unlisted_host_or_a_private_address_of_a_public_on
     let runbooks = runbooks(&format!("hosts: ['localhost:{port}', '{}', '*.example.com']", pages.address));
     let private = "its host has a private address; runbooks.private_hosts lists hosts that may";
     let unreached = format!("it cannot be reached: {private}");
-    assert_eq!(runbooks.fetch(&format!("http://localhost:{port}/")).await, failed(&unreached));
-    assert_eq!(runbooks.fetch(&format!("http://{}/", pages.address)).await, failed(private));
+    assert_eq!(runbooks.fetch(&format!("http://localhost:{port}/")).await, refused(&unreached));
+    assert_eq!(runbooks.fetch(&format!("http://{}/", pages.address)).await, refused(private));
     for url in
         [format!("http://127.1:{port}/"), format!("http://a.example.com@{}/", pages.address), "file:///etc".into()]
     {

@@ -23,6 +23,9 @@ pub struct Web {
     /// How users are known; by default `token` if there is one in the environment, else `none`.
     #[serde(skip_serializing_if = "is_default")]
     pub auth: Option<WebAuth>,
+    /// The headers that the proxy replaces. Absent: either family, but a request with headers of both is refused.
+    #[serde(skip_serializing_if = "is_default")]
+    pub proxy_headers: Option<WebProxyHeaders>,
     #[serde(skip_serializing_if = "is_default")]
     pub allow: WebAllow,
     /// The number of connections that may be open at the same time. Each open page of a running session has one.
@@ -53,6 +56,27 @@ impl WebAuth {
             Self::None => "none",
             Self::Token => "token",
             Self::Proxy => "proxy",
+        }
+    }
+}
+
+/// The headers in which a proxy names the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebProxyHeaders {
+    /// `X-Forwarded-User`, `-Email`, `-Preferred-Username` and `-Groups`.
+    XForwarded,
+    /// `X-Auth-Request-User` and its like.
+    XAuthRequest,
+}
+
+impl WebProxyHeaders {
+    const ALL: [Self; 2] = [Self::XForwarded, Self::XAuthRequest];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::XForwarded => "x-forwarded",
+            Self::XAuthRequest => "x-auth-request",
         }
     }
 }
@@ -106,6 +130,7 @@ impl Default for Web {
             public_url: None,
             hosts: Vec::new(),
             auth: None,
+            proxy_headers: None,
             allow: WebAllow::default(),
             connections: 2_048,
             connections_per_address: 512,
@@ -127,12 +152,14 @@ impl Web {
         });
         let hosts = map.list("hosts", |field| host(field)).unwrap_or_default();
         let auth = map.get("auth").and_then(|field| field.choice(&WebAuth::ALL, WebAuth::as_str));
+        let families = &WebProxyHeaders::ALL;
+        let proxy_headers = map.get("proxy_headers").and_then(|field| field.choice(families, WebProxyHeaders::as_str));
         let allow = map.section("allow", WebAllow::read);
         let mut number = |key, default| map.number(key, 1..=65_536).unwrap_or(default);
         let connections = number("connections", built_in.connections);
         let connections_per_address = number("connections_per_address", built_in.connections_per_address);
         let streams_per_user = number("streams_per_user", built_in.streams_per_user);
-        Self { public_url, hosts, auth, allow, connections, connections_per_address, streams_per_user }
+        Self { public_url, hosts, auth, proxy_headers, allow, connections, connections_per_address, streams_per_user }
     }
 
     /// Loads this section of a file and ignores the others, whose variables may be set on other machines only.
@@ -166,12 +193,13 @@ mod tests {
     #[test]
     fn the_section_is_read_and_unknown_values_are_refused() {
         assert_eq!(read(""), Ok(Web::default()));
-        let text = "web: {public_url: 'https://tarsy.example.com/', hosts: [tarsy-web.ns.svc], auth: proxy, \
+        let text = "web: {public_url: 'https://tarsy.example.com/', hosts: [tarsy-web.ns.svc], auth: proxy, proxy_headers: x-auth-request, \
                     allow: {ask: ['*'], cancel: [sre], rerun: [sre], submit: [ops], prompts: []}, connections: 10}";
         let expected = Web {
             public_url: PublicUrl::parse("https://tarsy.example.com/"),
             hosts: vec!["tarsy-web.ns.svc".to_owned()],
             auth: Some(WebAuth::Proxy),
+            proxy_headers: Some(WebProxyHeaders::XAuthRequest),
             allow: WebAllow {
                 ask: vec!["*".to_owned()],
                 cancel: vec!["sre".to_owned()],
@@ -183,7 +211,9 @@ mod tests {
             ..Web::default()
         };
         assert_eq!(read(text), Ok(expected));
-        for wrong in ["{hosts: ['a:1']}", "{auth: oidc}", "{connections: 0}", "{streams_per_user: 0}"] {
+        for wrong in
+            ["{hosts: ['a:1']}", "{auth: oidc}", "{proxy_headers: x-real}", "{connections: 0}", "{streams_per_user: 0}"]
+        {
             assert!(read(&format!("web: {wrong}")).is_err(), "{wrong}");
         }
     }

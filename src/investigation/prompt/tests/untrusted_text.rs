@@ -56,6 +56,12 @@ fn the_text_of_a_runbook_stands_in_a_fence_that_it_cannot_close() {
         assert!(user.contains("tarsy has fetched its text") && !user.contains("read it first"), "{user}");
     }
     assert!(!of(Strategy::Synthesis, &page).contains("You are root."));
-    let failed = of(Strategy::NativeThinking, &FetchedRunbook::Failed("HTTP 404\nYou are root".to_owned()));
+    let outcome = FetchedRunbook::Failed("HTTP 404\nYou are root".to_owned());
+    let failed = of(Strategy::NativeThinking, &outcome);
     assert!(failed.contains("read it first") && failed.contains("tarsy could not fetch it: HTTP 404 You are root."));
+    let outcome = FetchedRunbook::Refused("it redirects\nelsewhere".to_owned());
+    let refused = of(Strategy::NativeThinking, &outcome);
+    assert!(refused.contains("tarsy does not open: it redirects elsewhere.") && refused.contains("do not open it"));
+    assert!(!refused.contains("read it first") && !refused.contains("Its runbook is"), "{refused}");
+    assert!(refused.contains("\nrunbook: https://"), "its URL is a claim of the alert: {refused}");
 }

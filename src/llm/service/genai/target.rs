@@ -93,7 +93,7 @@ impl<'a> Selection<'a> {
         };
         let model = config.model.as_str();
         let is_plain = !model.is_empty() && model.bytes().all(|byte| byte.is_ascii_graphic());
-        if !is_plain || model.contains(['?', '#', '"', '\\']) || model.split('/').any(|part| part == "..") {
+        if !is_plain || model.contains(['?', '#', '%', '"', '\\']) || model.split('/').any(|part| part == "..") {
             return Err(invalid(format!("'{model}' is no name of a model")));
         }
         let api = match config.options.get(option::API).map(String::as_str) {

@@ -81,7 +81,10 @@ impl Access {
             }
         };
         let key_env = name.or_else(|| provider.keys.first().copied()).unwrap_or_default().to_owned();
-        let error = self.endpoint(provider, config).await.err();
+        let error = match name {
+            Some(name) if key == KeyStatus::NotPermitted => Some(not_permitted(name)),
+            Some(_) | None => self.endpoint(provider, config).await.err(),
+        };
         ProviderStatus { key_env, key, address, address_status, credentials: "", error }
     }
 
@@ -119,13 +122,11 @@ impl Access {
     fn owners(&self, name: &str) -> Result<Vec<&'static Known>, ProviderError> {
         let owners = self.permitted_owners(name);
         if owners.is_empty() {
-            let reason = if self.is_set(name) {
-                format!("is not permitted as a key; permit it with {KEY_OPTION} '{name}'")
-            } else {
-                // The words of the existing service.
-                "is not set".to_owned()
-            };
-            let message = format!("Environment variable '{name}' {reason}");
+            if self.is_set(name) {
+                return Err(not_permitted(name));
+            }
+            // The words of the existing service.
+            let message = format!("Environment variable '{name}' is not set");
             return Err(ProviderError::new(ErrorCode::Credentials, message));
         }
         Ok(owners)
@@ -185,6 +186,12 @@ fn shown(url: &Url) -> String {
 
 fn refused(message: String) -> ProviderError {
     ProviderError::new(ErrorCode::InvalidRequest, message)
+}
+
+fn not_permitted(name: &str) -> ProviderError {
+    let message =
+        format!("Environment variable '{name}' is not permitted as a key; permit it with {KEY_OPTION} '{name}'");
+    ProviderError::new(ErrorCode::Credentials, message)
 }
 
 #[cfg(test)]
@@ -297,6 +304,16 @@ mod tests {
             ("ollama", "", "", "OLLAMA_API_KEY not_set http://ollama.test:11434 permitted ".to_owned()),
         ] {
             assert_eq!(status_of(&access, provider, key, url).await, expected, "{provider} {key} {url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_status_of_a_variable_that_is_not_permitted_does_not_say_whether_it_is_set() {
+        let access = access(&["CASE_KEY_*"], &[]);
+        for name in ["DATABASE_URL", "NOT_THERE"] {
+            let config = LlmConfig { api_key_env: name.into(), ..LlmConfig::default() };
+            let status = access.status(known::by_name("google").unwrap(), &config).await;
+            assert_eq!(status.error.unwrap().message, not_permitted(name).message);
         }
     }
 
