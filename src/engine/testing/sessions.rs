@@ -35,6 +35,7 @@ pub(in crate::engine) struct FakeSessions {
     pub(in crate::engine) swept: Mutex<Vec<Vec<Swept>>>,
     /// Of each batch; nothing when they are used up.
     pub(in crate::engine) pruned: Mutex<Vec<Pruned>>,
+    pub(in crate::engine) worded: Mutex<Vec<Worded>>,
     /// A statement that finds the store unavailable.
     pub(in crate::engine) unavailable: Mutex<Option<&'static str>>,
     /// A statement that the store refuses.
@@ -66,6 +67,7 @@ impl FakeSessions {
             recovered: Mutex::new(Recovered::GoesOn),
             swept: Mutex::default(),
             pruned: Mutex::default(),
+            worded: Mutex::default(),
             unavailable: Mutex::default(),
             refuses: Mutex::default(),
             cancels: Mutex::default(),
@@ -196,6 +198,11 @@ impl Sessions for FakeSessions {
         self.ask("prune", "")?;
         let mut pruned = lock(&self.pruned);
         Ok(if pruned.is_empty() { Pruned::default() } else { pruned.remove(0) })
+    }
+
+    async fn complete_words(&self) -> Result<Worded, StoreError> {
+        let mut worded = lock(&self.worded);
+        Ok(if worded.is_empty() { Worded { sessions: 0, is_all: true } } else { worded.remove(0) })
     }
 
     async fn reachable(&self) -> bool {

@@ -85,6 +85,7 @@ const DB_OPERATIONS: &[&str] = &[
     "requeued",
     "recover",
     "prune",
+    "words",
     "probe",
     "notify_claim",
     "notify_record",
