@@ -40,6 +40,8 @@ pub(in crate::engine) struct FakeSessions {
     pub(in crate::engine) unavailable: Mutex<Option<&'static str>>,
     /// A statement that the store refuses.
     pub(in crate::engine) refuses: Mutex<Option<&'static str>>,
+    /// A statement that the store does not finish in time.
+    pub(in crate::engine) too_slow: Mutex<Option<&'static str>>,
     /// Cancelled by the statement that opens.
     pub(in crate::engine) cancels: Mutex<Option<CancellationToken>>,
     pub(in crate::engine) requests: Mutex<Vec<OpenRequest>>,
@@ -70,6 +72,7 @@ impl FakeSessions {
             worded: Mutex::default(),
             unavailable: Mutex::default(),
             refuses: Mutex::default(),
+            too_slow: Mutex::default(),
             cancels: Mutex::default(),
             requests: Mutex::default(),
             asked: Mutex::default(),
@@ -88,6 +91,9 @@ impl FakeSessions {
         }
         if *lock(&self.refuses) == Some(what) {
             return Err(StoreError::Refused("too long".to_owned()));
+        }
+        if *lock(&self.too_slow) == Some(what) {
+            return Err(StoreError::TimedOut("statement timeout".to_owned()));
         }
         Ok(())
     }

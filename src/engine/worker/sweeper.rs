@@ -93,7 +93,7 @@ impl<W: World> Sweeper<W> {
                 if !self.store_unavailable {
                     tracing::warn!("sweep failed: {error}");
                 }
-                self.store_unavailable = matches!(error, StoreError::Unavailable(_));
+                self.store_unavailable = matches!(error, StoreError::Unavailable(_) | StoreError::TimedOut(_));
                 return;
             }
         };
