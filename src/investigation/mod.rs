@@ -5,7 +5,8 @@
 //! [`execution`] is a fold over the entries of its journal. [`reasoning`] takes a model's reasoning out of its text,
 //! [`react`] parses calls that a model writes as text, [`text_calls`] finds those that its server should have read,
 //! [`native`] reads what the tools of a provider did. [`chain`] joins executions to stages and a session; [`timeline`]
-//! projects the journals to events for people. [`follow_up`] plans a question about a finished investigation; a
+//! projects the journals to events for people. [`search`] makes the words by which a
+//! session is found. [`follow_up`] plans a question about a finished investigation; a
 //! [`notification`] reports one to a chat or a program.
 
 pub mod ids;
@@ -33,6 +34,7 @@ pub mod text_calls;
 pub mod native;
 pub mod chain;
 pub mod summary;
+pub mod search;
 pub mod notification;
 pub mod timeline;
 pub mod follow_up;

@@ -72,6 +72,7 @@ operations! {
     Requeued "requeued",
     Recover "recover",
     Prune "prune",
+    Words "words",
     Probe "probe",
     NotifyClaim "notify_claim",
     NotifyRecord "notify_record",

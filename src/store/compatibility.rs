@@ -20,7 +20,7 @@ use super::error::Error;
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
 /// The rights that a worker needs on each table. A worker that prunes also needs DELETE.
-const RIGHTS: [(&str, &str); 16] = [
+const RIGHTS: [(&str, &str); 17] = [
     ("agent_executions", "SELECT INSERT UPDATE"),
     ("alert_sessions", "SELECT INSERT UPDATE"),
     ("alert_updates", "SELECT INSERT"),
@@ -32,6 +32,7 @@ const RIGHTS: [(&str, &str); 16] = [
     ("schema_compatibility", "SELECT"),
     ("session_plans", "SELECT INSERT"),
     ("session_recoveries", "SELECT INSERT"),
+    ("session_words", "SELECT INSERT UPDATE"),
     ("stages", "SELECT INSERT UPDATE"),
     ("store_probes", "SELECT INSERT UPDATE"),
     ("timeline_events", "SELECT INSERT UPDATE DELETE"),

@@ -11,6 +11,7 @@ use super::notifications::Outgoing;
 use super::pool::{self, Addresses, Limits, Newest, Pool};
 use super::tails::Tails;
 use super::writes::prune::Positions;
+use super::writes::words::History;
 use crate::config::Secret;
 use crate::investigation::ids::SessionId;
 use crate::investigation::mask::Mask;
@@ -210,6 +211,8 @@ pub struct Store {
     pub(super) outgoing: Outgoing,
     /// How far this process has pruned.
     pub(super) positions: Positions,
+    /// How far words have been given to old sessions.
+    pub(super) history: History,
     pub(super) tails: Tails,
 }
 
@@ -230,6 +233,7 @@ impl Store {
             public_url: None,
             outgoing: Outgoing::default(),
             positions: Positions::default(),
+            history: History::default(),
             tails: Tails::default(),
         })
     }

@@ -114,7 +114,7 @@ pub(super) fn judge(
 
 /// Counts a refused write under the name of its statement.
 pub(super) fn counted<T>(statement: &'static str, verdict: Result<T, StoreError>) -> Result<T, StoreError> {
-    if verdict.as_ref().is_err_and(|error| !matches!(error, StoreError::Unavailable(_))) {
+    if verdict.as_ref().is_err_and(|error| !matches!(error, StoreError::Unavailable(_) | StoreError::TimedOut(_))) {
         count_refused(statement);
     }
     verdict

@@ -1,5 +1,11 @@
 // @generated automatically by Diesel CLI.
 
+pub mod sql_types {
+    #[derive(diesel::query_builder::QueryId, Clone, Debug, diesel::sql_types::SqlType)]
+    #[diesel(postgres_type(name = "tsvector", schema = "pg_catalog"))]
+    pub struct Tsvector;
+}
+
 diesel::table! {
     agent_executions (session_id, execution_id) {
         session_id -> Uuid,
@@ -199,6 +205,17 @@ diesel::table! {
 }
 
 diesel::table! {
+    use diesel::sql_types::*;
+    use super::sql_types::Tsvector;
+
+    session_words (session_id) {
+        session_id -> Uuid,
+        words -> Tsvector,
+        has_end -> Bool,
+    }
+}
+
+diesel::table! {
     stages (session_id, stage_no) {
         session_id -> Uuid,
         stage_no -> Int4,
@@ -267,6 +284,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     schema_compatibility,
     session_plans,
     session_recoveries,
+    session_words,
     stages,
     store_probes,
     timeline_events,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::config::Retention;
 use crate::engine::ports::{
     CancelOutcome, Claim, ClaimRequest, Disposition, JoinRequest, Lease, OpenRequest, Opened, Pruned, Received,
-    Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, StoredMessage, Sweep, Swept,
+    Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, StoredMessage, Sweep, Swept, Worded,
 };
 use crate::investigation::ids::SessionId;
 use crate::reports::DispositionKind;
@@ -180,6 +180,10 @@ impl Sessions for Store {
 
     async fn prune(&self, retention: Retention, limit: u32) -> Result<Pruned, StoreError> {
         Ok(self.prune_some(retention, limit).await?)
+    }
+
+    async fn complete_words(&self) -> Result<Worded, StoreError> {
+        Ok(self.complete_some_words().await?)
     }
 
     async fn reachable(&self) -> bool {

@@ -195,6 +195,9 @@ mod tests {
             checked_sql::<crate::store::reads::thread::ReadAsked>(),
             checked_sql::<crate::store::reads::thread::ReadCalls>(),
             checked_sql::<crate::store::reads::thread::ReadThread>(),
+            checked_sql::<crate::store::writes::words::WordsBefore>(),
+            checked_sql::<crate::store::writes::words::WordsComplete>(),
+            checked_sql::<crate::store::writes::words::WordsTexts>(),
         ]);
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/sql");
         let files: BTreeSet<String> = std::fs::read_dir(directory)

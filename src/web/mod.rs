@@ -21,6 +21,7 @@ mod layout;
 mod compress;
 mod cache;
 mod assets;
+mod rendering;
 mod markdown;
 mod pages;
 mod api;
@@ -36,6 +37,7 @@ pub use self::server::serve;
 use self::access::Gate;
 use self::hub::Hub;
 use self::ports::Backend;
+use self::rendering::Renderer;
 use crate::listener::Limits;
 
 /// The rules of a web server.
@@ -52,6 +54,7 @@ struct Web<B: Backend> {
     backend: Arc<B>,
     hub: Hub<B>,
     settings: Settings,
+    renderer: Renderer,
 }
 
 /// The state of the router.

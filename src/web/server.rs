@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hub::Hub;
 use super::ports::Backend;
+use super::rendering::Renderer;
 use super::router::router;
 use super::{Settings, Web};
 use crate::listener::{Limits, http};
@@ -51,7 +52,7 @@ async fn serve_with<B: Backend>(
     stop: CancellationToken,
 ) {
     let hub = Hub::new(Arc::clone(&backend), settings.streams_per_user, stop.clone());
-    let router = router(Arc::new(Web { backend, hub, settings }));
+    let router = router(Arc::new(Web { backend, hub, settings, renderer: Renderer::default() }));
     http::serve(listener, options, || TowerToHyperService::new(router.clone()), stop).await;
 }
 

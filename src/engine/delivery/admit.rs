@@ -22,6 +22,7 @@ use crate::engine::ports::{
     DeadReason, Delivery, Disposition, Feed, Intake, Job, JoinRequest, OpenRequest, Opened, Planned, PrepareError,
     PreparedAlert, Queue, Received, Refusal, Sessions, StoreError,
 };
+use crate::engine::run::control::ReleaseReason;
 use crate::engine::run::holder::{Begun, Leased};
 use crate::engine::run::session;
 use crate::engine::trace;
@@ -151,7 +152,10 @@ impl<W: World> Shared<W> {
         result: Result<Admission, StoreError>,
     ) -> Result<Admission, StoreError> {
         match &result {
-            Ok(Admission::Leased(_) | Admission::Placed) => attempt.decided(),
+            Ok(Admission::Leased(_) | Admission::Placed) => {
+                self.backoff.admitted(id);
+                attempt.decided();
+            }
             Ok(Admission::Raced | Admission::Retry(_)) => attempt.refund().await,
             // The store will refuse the same write again: the alert is given up after some attempts.
             Err(StoreError::Refused(why)) if attempt.number >= MAX_REFUSALS => {
@@ -160,9 +164,27 @@ impl<W: World> Shared<W> {
                 return self.give_up(id, Refusal { reason: DeadReason::AttemptsExhausted, detail }).await;
             }
             Ok(Admission::Panicked) | Err(StoreError::Refused(_)) => attempt.failed(),
+            Err(StoreError::TimedOut(why)) => {
+                attempt.refund().await;
+                return self.timed_out(id, why).await;
+            }
             Err(_) => attempt.refund().await,
         }
         result
+    }
+
+    /// The store did not finish a statement of the admission. An alert for which this happens again and again, while
+    /// the store works for others, is given up. These attempts are not counted in the store: they are no deaths, and
+    /// the alert needs no isolation.
+    async fn timed_out(&self, id: SessionId, why: &str) -> Result<Admission, StoreError> {
+        let redelivery = self.backoff.released(id, &ReleaseReason::StoreTimedOut(why.to_owned()));
+        if redelivery.is_some_and(|redelivery| redelivery.counts_as_attempt) {
+            let detail = format!("the store takes too long for it, and not for others: {why}");
+            return self.give_up(id, Refusal { reason: DeadReason::AttemptsExhausted, detail }).await;
+        }
+        tracing::warn!(session_id = %id, "message returned to the queue: the store takes too long: {why}");
+        let delay = redelivery.map_or(CANCELLING_DELAY, |redelivery| redelivery.delay);
+        Ok(Admission::Retry(jittered(delay)))
     }
 
     /// An alert that has killed as many workers as it may is not prepared again.

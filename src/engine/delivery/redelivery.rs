@@ -4,9 +4,9 @@
 //! probe pauses the worker, and without a growing delay the session would circulate without end.
 //!
 //! A session is not to blame for a service that is unavailable. But a request can kill the LLM service, and the store
-//! can refuse the content of a write: such a session would be redelivered until its deadline, and take the service from
-//! all others each time. So the third release in a row for which the session is to blame counts as an attempt, and each
-//! one after it.
+//! can refuse the content of a write, or need longer for it than a statement may take: such a session would be
+//! redelivered until its deadline, and take the service from all others each time. So the third release in a row for
+//! which the session is to blame counts as an attempt, and each one after it.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -44,8 +44,10 @@ pub struct RedeliveryBackoff {
 #[derive(Debug, Default)]
 struct History {
     releases: HashMap<SessionId, Releases>,
-    /// When a run ended that had written a checkpoint: the LLM service worked for it.
+    /// When a run ended that had written a checkpoint: the LLM service worked for it, and so did the store.
     progressed: HashMap<SessionId, Instant>,
+    /// When the store finished the admission of an alert.
+    admitted: HashMap<SessionId, Instant>,
 }
 
 /// Releases of one session in a row.
@@ -67,16 +69,26 @@ impl RedeliveryBackoff {
         }
     }
 
-    /// A session is released. `None`: the reason is no fault of a call or a write, so the row of releases ends.
+    /// The store has finished the admission of an alert.
+    pub(crate) fn admitted(&self, alert: SessionId) {
+        let mut history = lock(&self.history);
+        history.releases.remove(&alert);
+        history.admitted.insert(alert, Instant::now());
+    }
+
+    /// A session, or an alert without one, is released. `None`: the reason is no fault of a call or a write, so the
+    /// row of releases ends.
     pub(crate) fn released(&self, session: SessionId, reason: &ReleaseReason) -> Option<Redelivery> {
         let now = Instant::now();
         let mut history = lock(&self.history);
         history.releases.retain(|_, releases| now.duration_since(releases.last_at) < MAX_AGE);
         history.progressed.retain(|_, at| now.duration_since(*at) < MAX_AGE);
+        history.admitted.retain(|_, at| now.duration_since(*at) < MAX_AGE);
         let since = history.releases.get(&session).map_or(now, |releases| releases.last_at);
         let is_to_blame = match reason {
             ReleaseReason::ModelUnavailable(_) => false,
             ReleaseReason::ModelBroke(_) => history.broke_for_this_alone(session, since),
+            ReleaseReason::StoreTimedOut(_) => history.store_worked_for_another(session, now),
             ReleaseReason::Refused(_) => true,
             ReleaseReason::Drain
             | ReleaseReason::StoreUnavailable(_)
@@ -103,6 +115,14 @@ impl RedeliveryBackoff {
 }
 
 impl History {
+    /// Whether the store has worked for another session since the last release of this one, or in the last minute
+    /// before its first one. A store that is slow for all is the fault of none.
+    fn store_worked_for_another(&self, session: SessionId, now: Instant) -> bool {
+        let last = self.releases.get(&session).map(|releases| releases.last_at);
+        let since = last.or_else(|| now.checked_sub(BACKOFF.max)).unwrap_or(now);
+        self.progressed.iter().chain(&self.admitted).any(|(other, at)| *other != session && *at > since)
+    }
+
     /// Whether the LLM service broke off for this session alone: since then it worked for another one, or broke for no
     /// other. One request does not break every call of a service.
     fn broke_for_this_alone(&self, session: SessionId, since: Instant) -> bool {
@@ -169,6 +189,31 @@ mod tests {
             assert_eq!(counts(&reason), [false, false, true, true, false, false, true], "{reason:?}");
         }
         assert_eq!(counts(&unavailable()), [false; 7]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_statement_counts_from_the_third_on_if_the_store_works_for_others() {
+        let backoff = RedeliveryBackoff::default();
+        let slow = ReleaseReason::StoreTimedOut(String::new());
+        let counts = |id| backoff.released(session(id), &slow).unwrap().counts_as_attempt;
+        for _ in 0..5 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert_eq!([1, 2].map(counts), [false, false], "it is slow for both");
+        }
+        // Another alert is admitted before each time but the second.
+        let mut counted = Vec::new();
+        for others in [true, false, true, true, true] {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            if others {
+                backoff.admitted(session(3));
+            }
+            counted.push(counts(1));
+        }
+        assert_eq!(counted, [false, false, false, true, true]);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        backoff.progressed(session(1));
+        backoff.progressed(session(3));
+        assert!(!counts(1), "a checkpoint begins anew");
     }
 
     #[tokio::test(start_paused = true)]

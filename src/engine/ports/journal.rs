@@ -64,6 +64,9 @@ pub enum StoreError {
     /// The store refuses what was to be written, whenever it is sent: a constraint, or more than it can hold.
     #[error("refused: {0}")]
     Refused(String),
+    /// The store answered, but did not finish this statement within its time limit: it may do the same each time.
+    #[error("statement took too long: {0}")]
+    TimedOut(String),
     /// The store gave no answer within its bounds; the outcome is unknown.
     #[error("store is unavailable: {0}")]
     Unavailable(String),

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 /// The tables that rows are deleted from.
-pub const PRUNED_TABLES: [&str; 12] = [
+pub const PRUNED_TABLES: [&str; 13] = [
     "alerts",
     "alert_sessions",
     "alert_updates",
     "session_plans",
     "session_recoveries",
+    "session_words",
     "stages",
     "agent_executions",
     "entries",

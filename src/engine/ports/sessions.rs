@@ -256,8 +256,20 @@ pub trait Sessions: Send + Sync + 'static {
     /// Deletes at most about `limit` rows of each kind that are older than `retention`. Empty when no such row is left.
     fn prune(&self, retention: Retention, limit: u32) -> impl Future<Output = Result<Pruned, StoreError>> + Send;
 
+    /// Gives the words by which it is found to some ended sessions that lack them.
+    fn complete_words(&self) -> impl Future<Output = Result<Worded, StoreError>> + Send;
+
     /// Whether the store takes writes: it performs a small one.
     fn reachable(&self) -> impl Future<Output = bool> + Send;
+}
+
+/// What completing words has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worded {
+    /// Sessions that have got words.
+    pub sessions: u64,
+    /// Whether every session up to the oldest one has been looked at.
+    pub is_all: bool,
 }
 
 /// Who claims, and for how long.

@@ -40,6 +40,7 @@ impl From<StoreError> for Interrupted {
             StoreError::Behind(error) => ReleaseReason::StoreBehind(error),
             StoreError::Conflict(error) => ReleaseReason::Incompatible(error),
             StoreError::Unavailable(error) => ReleaseReason::StoreUnavailable(error),
+            StoreError::TimedOut(error) => ReleaseReason::StoreTimedOut(error),
             StoreError::Refused(error) => ReleaseReason::Refused(error),
         })
     }
@@ -60,6 +61,9 @@ pub enum ReleaseReason {
     /// The store refuses what the session writes, and would refuse it again.
     #[error("store refused a write: {0}")]
     Refused(String),
+    /// The store does not finish a statement of the session, although it answers.
+    #[error("store takes too long: {0}")]
+    StoreTimedOut(String),
     /// The store is unavailable, or the lease could not be renewed in time.
     #[error("store is unavailable: {0}")]
     StoreUnavailable(String),
@@ -79,6 +83,7 @@ impl ReleaseReason {
             Self::ModelUnavailable(_) => "model_unavailable",
             Self::ModelBroke(_) => "model_broke",
             Self::Refused(_) => "store_refused",
+            Self::StoreTimedOut(_) => "store_timed_out",
             Self::StoreUnavailable(_) => "store_unavailable",
             Self::StoreBehind(_) => "store_behind",
             Self::Incompatible(_) => "incompatible",

@@ -188,7 +188,12 @@ impl<W: World> Shared<W> {
                 tracing::warn!(%session_id, "session not released: {error}");
                 Acknowledgement::Nak(jittered(BEHIND_DELAY))
             }
-            Err(error @ (StoreError::Conflict(_) | StoreError::Refused(_) | StoreError::Unavailable(_))) => {
+            Err(
+                error @ (StoreError::Conflict(_)
+                | StoreError::Refused(_)
+                | StoreError::TimedOut(_)
+                | StoreError::Unavailable(_)),
+            ) => {
                 tracing::warn!(%session_id, %reason, "session not released, its lease has to expire: {error}");
                 Acknowledgement::Nak(jittered(self.lease()))
             }
@@ -230,6 +235,7 @@ fn redelivery_delay(reason: &ReleaseReason, redelivery: Option<Redelivery>) -> D
         ReleaseReason::Incompatible(_)
         | ReleaseReason::ModelUnavailable(_)
         | ReleaseReason::ModelBroke(_)
-        | ReleaseReason::Refused(_) => jittered(INCOMPATIBLE_DELAY),
+        | ReleaseReason::Refused(_)
+        | ReleaseReason::StoreTimedOut(_) => jittered(INCOMPATIBLE_DELAY),
     }
 }

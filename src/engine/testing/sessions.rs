@@ -35,10 +35,13 @@ pub(in crate::engine) struct FakeSessions {
     pub(in crate::engine) swept: Mutex<Vec<Vec<Swept>>>,
     /// Of each batch; nothing when they are used up.
     pub(in crate::engine) pruned: Mutex<Vec<Pruned>>,
+    pub(in crate::engine) worded: Mutex<Vec<Worded>>,
     /// A statement that finds the store unavailable.
     pub(in crate::engine) unavailable: Mutex<Option<&'static str>>,
     /// A statement that the store refuses.
     pub(in crate::engine) refuses: Mutex<Option<&'static str>>,
+    /// A statement that the store does not finish in time.
+    pub(in crate::engine) too_slow: Mutex<Option<&'static str>>,
     /// Cancelled by the statement that opens.
     pub(in crate::engine) cancels: Mutex<Option<CancellationToken>>,
     pub(in crate::engine) requests: Mutex<Vec<OpenRequest>>,
@@ -66,8 +69,10 @@ impl FakeSessions {
             recovered: Mutex::new(Recovered::GoesOn),
             swept: Mutex::default(),
             pruned: Mutex::default(),
+            worded: Mutex::default(),
             unavailable: Mutex::default(),
             refuses: Mutex::default(),
+            too_slow: Mutex::default(),
             cancels: Mutex::default(),
             requests: Mutex::default(),
             asked: Mutex::default(),
@@ -86,6 +91,9 @@ impl FakeSessions {
         }
         if *lock(&self.refuses) == Some(what) {
             return Err(StoreError::Refused("too long".to_owned()));
+        }
+        if *lock(&self.too_slow) == Some(what) {
+            return Err(StoreError::TimedOut("statement timeout".to_owned()));
         }
         Ok(())
     }
@@ -196,6 +204,11 @@ impl Sessions for FakeSessions {
         self.ask("prune", "")?;
         let mut pruned = lock(&self.pruned);
         Ok(if pruned.is_empty() { Pruned::default() } else { pruned.remove(0) })
+    }
+
+    async fn complete_words(&self) -> Result<Worded, StoreError> {
+        let mut worded = lock(&self.worded);
+        Ok(if worded.is_empty() { Worded { sessions: 0, is_all: true } } else { worded.remove(0) })
     }
 
     async fn reachable(&self) -> bool {

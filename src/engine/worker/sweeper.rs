@@ -33,8 +33,10 @@ const MIN_AGE_INTERVALS: u32 = 4;
 const PRUNE_ROWS: u32 = 500;
 /// Such statements in one sweep.
 const PRUNE_BATCHES: u32 = 10;
-/// Between two of them.
-const PRUNE_BATCH_DELAY: Duration = Duration::from_millis(200);
+/// Looks for sessions without words in one sweep.
+const WORDS_BATCHES: u32 = 20;
+/// Between two such statements.
+const BATCH_DELAY: Duration = Duration::from_millis(200);
 /// A sweep that takes longer is cut off. Later sweeps find the rest again.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -49,13 +51,15 @@ pub struct Sweeper<W: World> {
     store_unavailable: bool,
     /// Found by the last prune. A refusal is logged once.
     prune_refused: bool,
+    /// Found by the last look for sessions without words. A refusal is logged once.
+    words_refused: bool,
 }
 
 impl<W: World> Sweeper<W> {
     /// A sweeper that deletes rows which are older than `retention` keeps them.
     pub fn new(shared: &Arc<Shared<W>>, interval: Duration, retention: Retention) -> Self {
         let shared = Arc::clone(shared);
-        Self { shared, interval, retention, store_unavailable: false, prune_refused: false }
+        Self { shared, interval, retention, store_unavailable: false, prune_refused: false, words_refused: false }
     }
 
     /// Sweeps until `end` is cancelled. The first sweep comes after a random part of the interval, so that workers that
@@ -74,6 +78,9 @@ impl<W: World> Sweeper<W> {
             if !self.store_unavailable && !self.retention.keeps_all() {
                 self.prune_refused = self.prune().await.is_err();
             }
+            if !self.store_unavailable {
+                self.words_refused = self.complete_words().await.is_err();
+            }
         }
     }
 
@@ -86,7 +93,7 @@ impl<W: World> Sweeper<W> {
                 if !self.store_unavailable {
                     tracing::warn!("sweep failed: {error}");
                 }
-                self.store_unavailable = matches!(error, StoreError::Unavailable(_));
+                self.store_unavailable = matches!(error, StoreError::Unavailable(_) | StoreError::TimedOut(_));
                 return;
             }
         };
@@ -124,7 +131,27 @@ impl<W: World> Sweeper<W> {
             for (table, count) in pruned.rows {
                 metrics::counter!("tarsy_rows_pruned_total", "table" => table).increment(count);
             }
-            tokio::time::sleep(PRUNE_BATCH_DELAY).await; // pacing of batches
+            tokio::time::sleep(BATCH_DELAY).await; // pacing of batches
+        }
+        Ok(())
+    }
+
+    /// Gives words to sessions that lack them: those of earlier versions. Every worker does so; a session that gets
+    /// them twice gets the same ones.
+    async fn complete_words(&self) -> Result<(), StoreError> {
+        for _ in 0..WORDS_BATCHES {
+            let worded = self.shared.ports.sessions.complete_words().await.inspect_err(|error| {
+                if !self.words_refused {
+                    tracing::warn!("words of sessions not completed: {error}");
+                }
+            })?;
+            if worded.sessions > 0 {
+                tracing::info!(sessions = worded.sessions, "words of sessions completed: the search finds them now");
+            }
+            if worded.is_all {
+                break;
+            }
+            tokio::time::sleep(BATCH_DELAY).await; // pacing of batches
         }
         Ok(())
     }

@@ -151,6 +151,13 @@ impl Error {
         }
     }
 
+    /// Whether the server ended the statement because of its time limit. One that waits for a row ends sooner,
+    /// because of the time limit of locks.
+    fn is_statement_timeout(&self) -> bool {
+        let Self::Statement(diesel::result::Error::DatabaseError(_, text)) = self else { return false };
+        text.message().contains(STATEMENT_TIMEOUT)
+    }
+
     /// Whether the server refused the values of a statement and would refuse them again: a violated constraint
     /// (SQLSTATE class 23), an invalid value (22), an exceeded limit (54).
     fn is_refusal(&self) -> bool {
@@ -183,6 +190,9 @@ const LOST_CONNECTION: [&str; 6] = [
     "could not receive data from server",
     "could not send data to server",
 ];
+
+/// Text of Postgres for a statement that exceeded its time limit. In another language it counts as an outage.
+const STATEMENT_TIMEOUT: &str = "due to statement timeout";
 
 /// Texts of Postgres for values that it cannot store: SQLSTATE classes 22 and 54. A text in another language than
 /// English counts as an outage, which ends at the session's deadline.
@@ -229,6 +239,7 @@ impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         let text = refusal::one_line(&error.to_string());
         match (error.may_succeed_later(), error.is_refusal()) {
+            (true, _) if error.is_statement_timeout() => Self::TimedOut(text),
             (true, _) => Self::Unavailable(text),
             (false, true) => Self::Refused(text),
             (false, false) => Self::Conflict(text),

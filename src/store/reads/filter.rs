@@ -4,8 +4,6 @@ use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::sql_types::Timestamptz;
 
-use crate::reports::Label;
-
 /// Adds the condition that a column has one of these words; none for an empty list. One word is compared by `=`: the
 /// rows of an index are then in the order of its second column, which they are not for several words.
 macro_rules! one_of {
@@ -20,9 +18,10 @@ macro_rules! one_of {
 }
 
 /// Adds the conditions of a filter to a boxed query of sessions with their alerts, whose type has no name that two
-/// queries share. Search and labels use the expressions of the two indexes: any other expression would read every body.
+/// queries share. Search and labels read the index of `session_words`, and no text.
 macro_rules! filtered {
     ($query:ident, $filter:ident) => {
+        use crate::investigation::search;
         use crate::store::reads::filter::{self, one_of};
         one_of!($query, alert_sessions::status, $filter.statuses.iter().map(|status| status.as_str()));
         one_of!($query, alerts::severity, $filter.severities.iter().map(|severity| severity.as_str()));
@@ -54,34 +53,17 @@ macro_rules! filtered {
             let about: Vec<uuid::Uuid> = $filter.about.iter().map(|id| id.0).collect();
             $query = $query.filter(alert_sessions::parent_id.eq_any(about));
         }
-        for label in &$filter.labels {
-            let found = diesel::dsl::sql::<diesel::sql_types::Bool>(
-                "alert_sessions.session_id IN (SELECT alert_id FROM alerts WHERE body IS NOT NULL AND ",
-            )
-            .sql("to_tsvector('simple', left(body, 150000)) @@ (plainto_tsquery('simple', ")
-            .bind::<diesel::sql_types::Text, _>(filter::line(label))
-            .sql(") || plainto_tsquery('simple', ")
-            .bind::<diesel::sql_types::Text, _>(filter::item(label))
-            .sql(") || plainto_tsquery('simple', ")
-            .bind::<diesel::sql_types::Text, _>(filter::pair(label))
-            .sql(") || plainto_tsquery('simple', ")
-            .bind::<diesel::sql_types::Text, _>(filter::lines(label))
-            .sql(")) AND left(body, 150000) ~ ")
-            .bind::<diesel::sql_types::Text, _>(filter::pattern(label))
-            .sql(")");
-            $query = $query.filter(found);
-        }
-        if let Some(words) = &$filter.search {
-            let found = diesel::dsl::sql::<diesel::sql_types::Bool>(
-                "alert_sessions.session_id IN (SELECT alert_id FROM alerts WHERE body IS NOT NULL AND ",
-            )
-            .sql("to_tsvector('simple', left(body, 150000)) @@ websearch_to_tsquery('simple', ")
-            .bind::<diesel::sql_types::Text, _>(words.clone())
-            .sql(") UNION ALL SELECT session_id FROM alert_sessions WHERE final_analysis IS NOT NULL AND ")
-            .sql("to_tsvector('simple', left(final_analysis, 150000)) @@ websearch_to_tsquery('simple', ")
-            .bind::<diesel::sql_types::Text, _>(words.clone())
-            .sql("))");
-            $query = $query.filter(found);
+        let labels = $filter.labels.iter().map(|label| Some(search::label_query(&label.key, &label.value)));
+        for words in labels.chain($filter.search.iter().map(|words| search::query(words))) {
+            $query = match words {
+                None => $query.filter(diesel::dsl::sql::<diesel::sql_types::Bool>("false")),
+                Some(words) => {
+                    let found = diesel::dsl::sql::<diesel::sql_types::Bool>(
+                        "alert_sessions.session_id IN (SELECT w.session_id FROM session_words w WHERE w.words @@ ",
+                    );
+                    $query.filter(found.bind::<diesel::sql_types::Text, _>(words).sql("::tsquery)"))
+                }
+            };
         }
     };
 }
@@ -91,44 +73,4 @@ pub(super) use {filtered, one_of};
 /// The beginning of a time that the database counts back from its own clock.
 pub(super) fn ago() -> SqlLiteral<Timestamptz> {
     sql("now() - make_interval(secs => ")
-}
-
-// How a label is written in the text of an alert. Each form has words of its own: those of `a.b/c: d` are others than
-// those of `a.b/c=d`.
-
-pub(super) fn line(label: &Label) -> String {
-    format!("{}: {}", label.key, label.value)
-}
-
-pub(super) fn item(label: &Label) -> String {
-    format!("{}:{}", label.key, label.value)
-}
-
-pub(super) fn pair(label: &Label) -> String {
-    format!("{}={}", label.key, label.value)
-}
-
-pub(super) fn lines(label: &Label) -> String {
-    format!("{}\n{}", label.key, label.value)
-}
-
-/// The same forms as a regular expression: a line `key: value`, also of a numbered list; `key=value` between spaces,
-/// commas or braces; or a line with the name of a label before one with its value.
-pub(super) fn pattern(label: &Label) -> String {
-    let (key, value) = (escaped(&label.key), escaped(&label.value));
-    format!(
-        r#"(^|\n)[ \t]*(- |[0-9]+: )?{key}: ?{value}[ \t]*(\n|$)|(^|[\s,{{]){key}="?{value}"?($|[\s,}}])|(^|\n)[ \t]*(name|tag|key): {key}\n[ \t]*value: {value}[ \t]*(\n|$)"#
-    )
-}
-
-/// A text as a regular expression of Postgres that matches it alone.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() * 2);
-    for letter in text.chars() {
-        if letter.is_ascii_punctuation() && letter != '_' {
-            out.push('\\');
-        }
-        out.push(letter);
-    }
-    out
 }

@@ -42,6 +42,10 @@ WITH open AS (
               ELSE u.metadata || jsonb_build_object('late_updates', f.late) END
   FROM fence f, unnest($11, $19::integer[], $20::text[], $21::text[], $22::jsonb[])
        WITH ORDINALITY AS u(event_type, stage_no, status, content, metadata, n)
+), worded AS (
+  -- A session that a worker of an earlier version opened has no row: it gets all words when it is settled.
+  UPDATE session_words w SET words = w.words || array_to_tsvector($23::text[]), has_end = true
+  FROM fence WHERE w.session_id = $1
 )
 -- Null if the last event has more than the caller gave.
 SELECT CASE WHEN late = 0 AND NOT is_over THEN last_seq + 1 END AS first_session_seq,

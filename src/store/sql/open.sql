@@ -195,6 +195,10 @@ WITH alert AS (
   -- The outbox of notifications; without routes no row. The end of the session makes the second one due.
   INSERT INTO notifications (session_id, route, moment)
   SELECT session_id, u.route, u.moment FROM opened, unnest($52::text[], $53::text[]) AS u(route, moment)
+), worded AS (
+  -- A worker of an earlier version prunes a session without its words.
+  INSERT INTO session_words (session_id, words) SELECT session_id, array_to_tsvector($54::text[]) FROM opened
+  ON CONFLICT (session_id) DO UPDATE SET words = EXCLUDED.words, has_end = false
 )
 SELECT d.outcome, d.target, greatest(extract(epoch FROM o.deadline_at - clock_timestamp()), 0)::float8,
        (SELECT p.traceparent FROM alert_sessions p WHERE p.session_id = coalesce($24, $23)),

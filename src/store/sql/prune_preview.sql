@@ -25,6 +25,7 @@ UNION ALL SELECT 'alerts', (SELECT count(*) FROM loose) + (SELECT count(*) FROM 
 UNION ALL SELECT 'alert_updates', count(*) FROM alert_updates JOIN whole USING (session_id)
 UNION ALL SELECT 'session_plans', count(*) FROM session_plans JOIN whole USING (session_id)
 UNION ALL SELECT 'session_recoveries', count(*) FROM session_recoveries JOIN whole USING (session_id)
+UNION ALL SELECT 'session_words', count(*) FROM session_words JOIN whole USING (session_id)
 UNION ALL SELECT 'stages', count(*) FROM stages JOIN whole USING (session_id)
 UNION ALL SELECT 'agent_executions', count(*) FROM agent_executions JOIN whole USING (session_id)
 UNION ALL SELECT 'timeline_events', count(*) FROM timeline_events t

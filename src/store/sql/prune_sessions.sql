@@ -31,6 +31,8 @@ WITH old AS (
   DELETE FROM session_plans t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), recoveries AS (
   DELETE FROM session_recoveries t USING few f WHERE t.session_id = f.session_id RETURNING 1
+), words AS (
+  DELETE FROM session_words t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), updates AS (
   DELETE FROM alert_updates t USING few f WHERE t.session_id = f.session_id RETURNING 1
 ), messages AS (
@@ -48,6 +50,7 @@ UNION ALL SELECT 'agent_executions', count(*) FROM executions
 UNION ALL SELECT 'stages', count(*) FROM parts
 UNION ALL SELECT 'session_plans', count(*) FROM plans
 UNION ALL SELECT 'session_recoveries', count(*) FROM recoveries
+UNION ALL SELECT 'session_words', count(*) FROM words
 UNION ALL SELECT 'alert_updates', count(*) FROM updates
 UNION ALL SELECT 'notifications', count(*) FROM messages
 UNION ALL SELECT 'alerts', count(*) FROM openers

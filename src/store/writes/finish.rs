@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::engine::ports::{DeadReason, Lease, RunStatus, SessionEnd, StageEnded};
 use crate::investigation::execution::entry::Mark;
+use crate::investigation::search::analysis_words;
 use crate::investigation::timeline::{EventDraft, EventType, TimelineEvent};
 
 use crate::store::fence::{Fence, Progress, verdict};
@@ -32,6 +33,8 @@ pub(crate) struct Finish {
     ended: EndedStage,
     event_stage: Vec<Option<i32>>,
     events: Events,
+    /// Of the analysis, by which the session is found.
+    words: Vec<String>,
 }
 
 /// The end of the last stage, if it is written with that of the session.
@@ -66,6 +69,7 @@ statement!(Finish, "finish.sql", (Nullable<Integer>, Nullable<Text>), [
     Array<Text>: events.status,
     Array<Text>: events.content,
     Array<Nullable<Jsonb>>: events.metadata,
+    Array<Text>: words,
 ]);
 
 impl Finish {
@@ -78,6 +82,7 @@ impl Finish {
         let stage_of = |event: &EventDraft| ended.stage_no.filter(|_| event.event_type == EventType::StageCompleted);
         let event_stage = drafts.iter().map(stage_of).collect();
         let events = Events::new(drafts);
+        let words = analysis_words(end.executive_summary.as_deref(), end.final_analysis.as_deref());
         Self {
             lease,
             status: end.status.as_str(),
@@ -94,6 +99,7 @@ impl Finish {
             ended,
             event_stage,
             events,
+            words,
         }
     }
 

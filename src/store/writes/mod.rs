@@ -13,3 +13,4 @@ pub(crate) mod sweep;
 pub(crate) mod recover;
 pub(crate) mod notify;
 pub(crate) mod prune;
+pub(crate) mod words;

@@ -18,6 +18,7 @@ use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
 use crate::investigation::alert_update::{KnownAlert, ReportedAlert, resolved_members};
 use crate::investigation::ids::SessionId;
 use crate::investigation::notification::route::Planned;
+use crate::investigation::search::alert_words;
 use crate::investigation::trace_context::TraceContext;
 
 use self::judgement::Judgement;
@@ -74,6 +75,8 @@ pub(crate) struct Open {
     traceparent: Option<String>,
     judgement: Judgement,
     notifications: PlannedRows,
+    /// By which a new session is found.
+    words: Vec<String>,
 }
 
 statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, Nullable<Jsonb>), [
@@ -130,6 +133,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, N
     Array<Nullable<Jsonb>>: stage_events.metadata,
     Array<Text>: notifications.routes,
     Array<Text>: notifications.moments,
+    Array<Text>: words,
 ]);
 
 /// Reads where an alert went.
@@ -206,6 +210,7 @@ impl Open {
             Some(StageBegun { begin, event }) => (Changes::new(StageChange::Begin(begin)), Events::new(vec![event])),
             None => (Changes::default(), Events::default()),
         };
+        let words = alert_words(&[&join.title, &join.alert_type], &join.body);
         Ok(Self {
             fingerprint: join.fingerprint.filter(|_| parent.is_none()),
             timeout: Some(request.session_timeout.as_secs_f64()),
@@ -226,6 +231,7 @@ impl Open {
             stage_events,
             traceparent: request.trace.map(|span| span.to_string()),
             notifications: planned.into(),
+            words,
             ..join
         })
     }

@@ -85,6 +85,7 @@ const DB_OPERATIONS: &[&str] = &[
     "requeued",
     "recover",
     "prune",
+    "words",
     "probe",
     "notify_claim",
     "notify_record",
@@ -155,6 +156,7 @@ pub(super) const WORKER: &[Metric] = &[
             "model_unavailable",
             "model_broke",
             "store_refused",
+            "store_timed_out",
             "store_unavailable",
             "store_behind",
             "incompatible",
@@ -166,7 +168,7 @@ pub(super) const WORKER: &[Metric] = &[
         "tarsy_returns_counted_total",
         "releases that counted as an attempt because the session itself caused them repeatedly",
     )
-    .by("reason", &["model_broke", "store_refused"]),
+    .by("reason", &["model_broke", "store_refused", "store_timed_out"]),
     counter("tarsy_sessions_lost_total", "sessions that another worker took over before this one had released them"),
     counter("tarsy_rows_pruned_total", "rows deleted because of their age").by("table", &PRUNED_TABLES),
     counter("tarsy_sweeps_total", "orphaned items recovered by the sweeper, by kind")

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
@@ -19,7 +20,7 @@ use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 use crate::reports::{Excerpt, ExcerptPage};
 use crate::web::fault::Fault;
-use crate::web::frames::{COMMENT, RETRY, frame};
+use crate::web::frames::{COMMENT, Item, RETRY, frame};
 use crate::web::hub::{Items, OpenStream};
 use crate::web::pages::handlers::events::{EVENTS_PAGE, MANY};
 use crate::web::pages::live::LivePage;
@@ -139,10 +140,7 @@ impl<B: Backend> Rows<B> {
                 Next::Cut => return None,
             };
             match &item.update {
-                Update::Event(event) => {
-                    let rows = self.page.event(event).into_string();
-                    return Some(Frame::More(frame("rows", Some(event.session_seq), &rows)));
-                }
+                Update::Event(_) => return Some(Frame::Rows(item)),
                 // An outdated delta changes nothing.
                 Update::Delta(delta) => {
                     if let Some(row) = self.page.delta(delta) {
@@ -201,6 +199,7 @@ impl<B: Backend> Reader<B> {
                 self.is_over = true;
                 Some(frame)
             }
+            Frame::Rows(item) => self.source.rows(item).await,
         }
     }
 }
@@ -208,9 +207,26 @@ impl<B: Backend> Reader<B> {
 enum Frame {
     More(Bytes),
     Last(Bytes),
+    /// The rows of this event are not made yet.
+    Rows(Arc<Item>),
 }
 
 impl<B: Backend> Source<B> {
+    /// The rows that an event changes. Not cancel safe: a reader that loses them needs a new stream.
+    async fn rows(&mut self, item: Arc<Item>) -> Option<Bytes> {
+        let Self::Rows(rows) = self else { return None };
+        let empty = LivePage::new(rows.page.session());
+        let mut page = std::mem::replace(&mut rows.page, empty);
+        let made = rows.web.renderer.render(move || {
+            let event = item.event()?;
+            let frame = frame("rows", Some(event.session_seq), &page.event(event).into_string());
+            Some((page, frame))
+        });
+        let (page, frame) = made.await.ok().flatten()?;
+        rows.page = page;
+        Some(frame)
+    }
+
     async fn next(&mut self) -> Option<Frame> {
         match self {
             Self::Session(session) => match session.next().await {

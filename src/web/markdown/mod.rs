@@ -20,6 +20,7 @@ use pulldown_cmark::{Options, Parser, TextMergeStream};
 use self::render::Renderer;
 use self::writer::{Element, Writer};
 use crate::investigation::readable::text::{Charset, clean};
+use crate::web::rendering::is_over;
 
 /// A longer text is shown as it is. The timeline carries at most as much in one event.
 const MAX_BYTES: usize = 256 * 1024;
@@ -45,7 +46,7 @@ pub(super) fn cited_html(markdown: &str, cites: Cites) -> Markup {
     }
     let parser = Parser::new_ext(&source, Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS);
     let mut renderer = Renderer::new(&source, cites);
-    TextMergeStream::new(parser).for_each(|event| renderer.event(event));
+    TextMergeStream::new(parser).take_while(|_| !is_over()).for_each(|event| renderer.event(event));
     renderer.finish()
 }
 

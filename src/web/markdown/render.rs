@@ -12,6 +12,9 @@ use super::writer::{Element, Writer};
 
 /// Elements may be nested so deeply.
 const MAX_DEPTH: usize = 16;
+/// What is nested more deeply than this is counted, not kept: rows and cells of a table may exceed the depth of
+/// elements.
+const MAX_OPEN: usize = MAX_DEPTH + 8;
 /// The level of headings in a text is below that of the page's sections.
 const FIRST_LEVEL: u8 = 3;
 
@@ -21,6 +24,10 @@ pub(super) struct Renderer {
     writer: Writer,
     cites: Cites,
     open: Vec<Open>,
+    /// Tags beyond [`MAX_OPEN`] that are open.
+    skipped: usize,
+    /// The places of the open links in `open`: the last one gets the text.
+    open_links: Vec<usize>,
     is_inline: bool,
     columns: Vec<Alignment>,
     column: usize,
@@ -55,6 +62,8 @@ impl Renderer {
             writer: Writer::default(),
             cites,
             open: Vec::new(),
+            skipped: 0,
+            open_links: Vec::new(),
             is_inline: false,
             columns: Vec::new(),
             column: 0,
@@ -96,6 +105,13 @@ impl Renderer {
     }
 
     fn start(&mut self, tag: Tag<'_>) {
+        if self.skipped > 0 || self.open.len() >= MAX_OPEN {
+            self.skipped += 1;
+            if let Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } = tag {
+                self.plain(&format!("({dest_url}) "));
+            }
+            return;
+        }
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.block(Element::Paragraph),
             Tag::Heading { level, .. } => {
@@ -152,6 +168,12 @@ impl Renderer {
     }
 
     fn end(&mut self) {
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            // As for an element that is left out.
+            self.writer.text(" ");
+            return;
+        }
         match self.open.pop() {
             Some(Open::Element(element)) => self.writer.close(element),
             Some(Open::CodeBlock) => {
@@ -168,6 +190,7 @@ impl Renderer {
                 self.writer.close(Element::Table);
             }
             Some(Open::Link { target, text }) => {
+                self.open_links.pop();
                 self.writer.close_link();
                 if text.trim() != target.address && text.trim() != target.host {
                     self.writer.open(Element::Host);
@@ -199,17 +222,10 @@ impl Renderer {
 
     /// Adds to the text of the open link; returns whether there is one.
     fn note_link_text(&mut self, added: &str) -> bool {
-        let link = self.open.iter_mut().rev().find_map(|open| match open {
-            Open::Link { text, .. } => Some(text),
-            Open::Element(_) | Open::CodeBlock | Open::Table | Open::TableHead | Open::Address(_) | Open::Nothing => {
-                None
-            }
-        });
-        let is_link = link.is_some();
-        if let Some(text) = link {
-            text.push_str(added);
-        }
-        is_link
+        let link = self.open_links.last().and_then(|place| self.open.get_mut(*place));
+        let Some(Open::Link { text, .. }) = link else { return false };
+        text.push_str(added);
+        true
     }
 
     fn link(&mut self, address: &str) {
@@ -220,6 +236,7 @@ impl Renderer {
         };
         self.links += 1;
         self.writer.open_link(&target.address);
+        self.open_links.push(self.open.len());
         self.open.push(Open::Link { target, text: String::new() });
     }
 

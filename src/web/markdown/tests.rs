@@ -86,6 +86,19 @@ fn a_citation_leads_to_its_event_and_a_false_one_is_text() {
 }
 
 #[test]
+fn a_text_that_is_nested_too_deeply_keeps_its_words_and_addresses() {
+    let text =
+        format!("{} one [two](https://a.example/x) `three` ![four](https://b.example)\n\nfive", "> ".repeat(100));
+    let shown = html(&text, 9).into_string();
+    for words in
+        ["one", "two", "(https://a.example/x)", "<code>three</code>", "(https://b.example)", "four", "<p>five</p>"]
+    {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    assert!(!shown.contains("<a "), "{shown}");
+}
+
+#[test]
 fn deep_and_long_texts_stay_small() {
     for part in ["> ", "- ", "1. ", "*a ", "[", "![", "<div>", "|", "`", "\\", "_*"] {
         let text = part.repeat(10_000);
@@ -93,6 +106,14 @@ fn deep_and_long_texts_stay_small() {
         let shown = html(&text, 99).into_string();
         assert!(begun.elapsed() < std::time::Duration::from_secs(3), "{part}");
         assert!(markup::check(&shown).unwrap() <= 24, "{part}");
+    }
+    for text in [
+        format!("{} {}", ">".repeat(20_000), "`a` ".repeat(10_000)),
+        format!("[{}](https://a.example)", "*a **b ".repeat(10_000)),
+    ] {
+        let begun = std::time::Instant::now();
+        assert!(markup::check(&html(&text, 99).into_string()).unwrap() <= 24);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(3), "{:?}", begun.elapsed());
     }
     let long = "x".repeat(MAX_BYTES + 1);
     assert_eq!(html(&long, 9).into_string(), format!("<pre tabindex=\"0\">{long}</pre>"));

@@ -47,6 +47,10 @@ impl LivePage {
         }
     }
 
+    pub(in crate::web) fn session(&self) -> SessionId {
+        self.session
+    }
+
     /// Takes an event that the page has already.
     pub(in crate::web) fn pass(&mut self, event: &TimelineEvent) {
         self.live.event(event);

@@ -29,6 +29,7 @@ use crate::web::ports::{
     Cancel, Lane, Published, Question, Queue, Reader, Refusal, Requests, Rerun, Submission, Submitted, Timelines,
     Unavailable, Update, Updates,
 };
+use crate::web::rendering::Renderer;
 use crate::web::router::router;
 use crate::web::{Settings, Web};
 
@@ -121,7 +122,8 @@ impl FakeBackend {
 
     async fn answer_with(self: &Arc<Self>, settings: Settings, path: &str, headers: &[(&str, &str)]) -> Response {
         let hub = Hub::new(Arc::clone(self), settings.streams_per_user, CancellationToken::new());
-        let router = router(Arc::new(Web { backend: Arc::clone(self), hub, settings }));
+        let renderer = Renderer::default();
+        let router = router(Arc::new(Web { backend: Arc::clone(self), hub, settings, renderer }));
         let request = Request::builder().uri(path).header("host", "localhost");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         TowerToHyperService::new(router).call(request.body(Body::empty()).unwrap()).await.unwrap()

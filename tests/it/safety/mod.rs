@@ -9,5 +9,6 @@ mod provider_bytes;
 mod processor_time;
 mod masking_speed;
 mod hostile;
+mod hostile_text;
 pub(crate) mod hostile_servers;
 pub(crate) mod permissions;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tarsy::engine::ports::Sessions as _;
 
 use super::Web;
 use crate::support::figures::is_proof;
@@ -38,6 +39,7 @@ INSERT INTO timeline_events (session_id, created_at, session_seq, lease_epoch, e
 async fn pages_follow_each_other_by_key_and_filters_select() {
     let system = TestSystem::start(&[]).await;
     system.database.execute(&SESSIONS.replace("COUNT", "25"));
+    system.database.store().complete_words().await.unwrap();
     let web = Web::start(&system, &[]).await;
     let whole = ids(&web.json("/sessions?limit=500").await);
     assert_eq!(whole.len(), 25);
@@ -56,8 +58,8 @@ async fn pages_follow_each_other_by_key_and_filters_select() {
     assert_eq!(failed["counts"], json!({"running": 0, "completed": 23, "failed": 2, "cancelled": 0, "timed_out": 0}));
     let entry = &failed["sessions"][0];
     assert_eq!((&entry["cause"], &entry["owners"], &entry["title"]), (&json!("limit 20"), &json!(2), &json!("Pod 20")));
-    let found = web.json("/sessions?q=%22pod+7%22").await;
-    assert_eq!(found["sessions"].as_array().unwrap().iter().map(|s| &s["title"]).collect::<Vec<_>>(), ["Pod 7"]);
+    let found = web.json("/sessions?q=%22pod+17%22").await;
+    assert_eq!(found["sessions"].as_array().unwrap().iter().map(|s| &s["title"]).collect::<Vec<_>>(), ["Pod 17"]);
     assert_eq!(web.json("/sessions?since=10s").await["sessions"], json!([]));
 }
 
@@ -71,6 +73,7 @@ async fn each_filter_of_the_api_selects_and_a_wrong_word_is_refused_by_its_name(
            body = E'labels:\\n  namespace: ' || CASE WHEN stream_sequence < 6 THEN 'shop' ELSE 'other' END;
          UPDATE alert_sessions SET chain = 'team' WHERE right(session_id::text, 1) = '1'",
     );
+    system.database.store().complete_words().await.unwrap();
     let web = Web::start(&system, &[]).await;
     let (today, tomorrow) = ("today", (chrono::Utc::now() + chrono::TimeDelta::days(1)).format("%Y-%m-%dT%H:%M"));
     for (query, count) in [

@@ -221,6 +221,25 @@ async fn an_alert_that_the_store_refuses_is_counted_and_given_up_at_its_third_re
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_alert_that_alone_takes_the_store_too_long_is_given_up_at_the_third_time() {
+    let slow = harness(vec![NEW; 5], vec![]);
+    *lock(&slow.sessions.too_slow) = Some("open");
+    let returned = words(&["receive 7", "join", "open", "refund_attempt 7"]);
+    // While it takes too long for every alert, no alert is to blame.
+    for others in [false, false, true, true, true] {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        if others {
+            slow.shared.backoff.admitted(SessionId(Uuid::from_u128(8)));
+        }
+        slow.deliver(b"x").await;
+    }
+    let given_up =
+        "give_up 7 attempts_exhausted: the store takes too long for it, and not for others: statement timeout";
+    let asked = [vec![returned; 5].concat(), words(&[given_up, "settled"])].concat();
+    assert_eq!(slow.outcome(), (asked, words(&["nak later", "nak later", "nak later", "nak later", "ack"])));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_other_alerts_of_a_body_are_published_before_it_has_its_disposition() {
     let several = harness(vec![NEW], vec![Opened::NotInvestigated]);
     several.deliver(b"several").await;

@@ -17,6 +17,9 @@ use crate::investigation::execution::event_refs::RecordedEntry;
 use crate::investigation::execution::recovery::{LostCall, sent_by};
 use crate::investigation::timeline::projection::project;
 
+/// Tries to write a checkpoint that the store does not finish in time, each with its own retries, before the session is
+/// released.
+const MAX_TIMED_OUT: u32 = 3;
 /// Pause between two attempts to write while the store is unavailable.
 const STORE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -26,22 +29,32 @@ impl<W: World> Execution<W> {
         Box::pin(self.commit(Performed { entries, ..Performed::default() })).await
     }
 
-    /// Commits one checkpoint. While the store is unavailable the checkpoint is kept and written again, until the store
-    /// commits or refuses it, the lease is lost or the run is stopped: a short outage costs no model's answer.
+    /// Waits before a checkpoint is written again, unless the run has to stop.
+    async fn pause_write(&self, checkpoint: u32, error: String) -> Result<(), Interrupted> {
+        tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {checkpoint} delayed: store is unavailable: {error}");
+        let pause = tokio::time::sleep(STORE_RETRY_DELAY); // pace of the retries
+        match self.control.unless_stopped(pause).await? {
+            Some(()) => Ok(()),
+            None => Err(ReleaseReason::StoreUnavailable(error).into()),
+        }
+    }
+
+    /// Commits one checkpoint. While the store is unavailable the checkpoint is kept and written again, until the
+    /// store commits or refuses it, the lease is lost or the run is stopped: a short outage costs no model's answer.
+    /// A store that answers, but does not finish this write, ends the run after some tries.
     pub(super) async fn commit(&mut self, performed: Performed) -> Result<(), Interrupted> {
         let checkpoint = self.checkpoint(performed);
         let began = Instant::now();
+        let mut timed_out = 0;
         let Appended { events: numbers, updates } = loop {
             let write = self.ports.journal.append(self.lease, checkpoint.clone());
             match self.control.within(STORE_BOUND, write).await {
                 Ok(appended) => break appended,
-                Err(StoreError::Unavailable(error)) => {
-                    tracing::warn!(session_id = %self.lease.session_id, execution_id = %self.id, "checkpoint {} delayed: store is unavailable: {error}", checkpoint.number);
-                    let pause = tokio::time::sleep(STORE_RETRY_DELAY); // pace of the retries
-                    if self.control.unless_stopped(pause).await?.is_none() {
-                        return Err(ReleaseReason::StoreUnavailable(error).into());
-                    }
+                Err(StoreError::TimedOut(error)) if timed_out < MAX_TIMED_OUT => {
+                    timed_out += 1;
+                    self.pause_write(checkpoint.number, error).await?;
                 }
+                Err(StoreError::Unavailable(error)) => self.pause_write(checkpoint.number, error).await?,
                 Err(error) => {
                     if matches!(error, StoreError::Behind(_)) {
                         self.remember().await;

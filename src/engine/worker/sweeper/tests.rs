@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::engine::ports::{BrokerUnavailable, Pruned, SettlementStatus};
+use crate::engine::ports::{BrokerUnavailable, Pruned, SettlementStatus, Worded};
 use crate::engine::testing::delivery::{DeliveryHarness, SETTLED, until, words};
 use crate::engine::testing::{FakeDelivery, Fakes, lock};
 use crate::engine::worker::sweeper::*;
@@ -186,6 +186,26 @@ async fn a_store_that_refuses_to_delete_is_swept_all_the_same() {
     let sweeping = tokio::spawn(sweeper(&harness, retention).run(end.clone()));
     until(|| harness.sessions.asked().len() == 6).await;
     assert_eq!(harness.sessions.asked(), words(&["sweep", "prune", "sweep", "prune", "sweep", "prune"]));
+    end.cancel();
+    sweeping.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_gives_words_to_old_sessions_in_batches_until_all_have_them() {
+    let harness = any();
+    let batch = |is_all| Worded { sessions: 200, is_all };
+    let found = [vec![batch(false); 30], vec![batch(true); 3]].concat();
+    *lock(&harness.sessions.worded) = found;
+    let end = CancellationToken::new();
+    let sweeping = tokio::spawn(sweeper(&harness, Retention::default()).run(end.clone()));
+    let left = || lock(&harness.sessions.worded).len();
+    // The first sweep has 20 batches, the second one the other ten and the last of all; each later one looks once.
+    until(|| left() == 13).await;
+    assert_eq!(harness.sessions.asked(), words(&["sweep"]));
+    until(|| left() == 2).await;
+    assert_eq!(harness.sessions.asked(), words(&["sweep", "sweep"]));
+    until(|| left() == 1).await;
+    assert_eq!(harness.sessions.asked(), words(&["sweep", "sweep", "sweep"]));
     end.cancel();
     sweeping.await.unwrap();
 }

@@ -99,6 +99,7 @@ fn release_reason(word: &str) -> Option<&'static str> {
         "model_broke" => "the LLM service broke off its answer",
         "store_unavailable" => "the database did not answer",
         "store_refused" => "the database refused a write",
+        "store_timed_out" => "the database took too long for a write",
         "store_behind" => "the database had lost commits",
         "incompatible" => "it could not go on with this session",
         _ => return None,

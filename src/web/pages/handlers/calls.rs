@@ -14,7 +14,8 @@ pub(super) async fn list<B: Backend>(State(web): State<Shared<B>>, Path(part): P
     let page = async {
         let (id, calls) = calls_of(&web, &asked.access, &part).await?;
         let title = format!("Model calls of {}", id.short());
-        Ok(asked.page(&Frame::plain(&title, Place::Session), &calls_list(id, &calls)))
+        let main = web.renderer.render(move || calls_list(id, &calls)).await?;
+        Ok(asked.page(&Frame::plain(&title, Place::Session), &main))
     };
     asked.answer(page.await)
 }
@@ -30,5 +31,6 @@ pub(super) async fn show<B: Backend>(
 async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, path: &CallPath) -> Page {
     let (id, found) = call_at(web, &asked.access, path, &asked.query()?).await?;
     let title = format!("Model call {} of {}", found.call.number, id.short());
-    Ok(asked.page(&Frame::plain(&title, Place::Session), &call(id, &found)))
+    let main = web.renderer.render(move || call(id, &found)).await?;
+    Ok(asked.page(&Frame::plain(&title, Place::Session), &main))
 }

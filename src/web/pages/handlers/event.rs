@@ -32,10 +32,12 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, path: &EventPath) ->
     let found = event_at(web, path).await?;
     let id = found.session_id;
     let title = format!("Event {} of {}", found.session_seq, id.short());
-    let page = match part.as_str() {
+    let viewer = asked.viewer.clone();
+    let page = web.renderer.render(move || match part.as_str() {
         "1" => body(id, &found),
-        _ => shell::page(&Frame::plain(&title, Place::Session), &asked.viewer, &event(id, &found)),
-    };
+        _ => shell::page(&Frame::plain(&title, Place::Session), &viewer, &event(id, &found)),
+    });
+    let page = page.await?;
     // The event never changes, but the page around it and the markup of its body do.
     let tag = cache::tag(&page.0, &asked.uri);
     let unchanged = cache::unchanged(&asked.headers, &tag);

@@ -48,18 +48,22 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked) -> Page {
     let below = if page.filter.questions == Questions::Hidden { below(web, &entries).await } else { Vec::new() };
     let hidden = if is_empty { hidden(web, &shown, now).await } else { Vec::new() };
     let next = entries.last().filter(|_| entries.len() >= limit).map(|last| last.line.session_id.to_string());
-    let main = list(&List {
-        entries: &entries,
-        asked: &below,
-        counts: counts.ok(),
-        query: &shown,
-        system: &system,
-        facets: &facets.unwrap_or_default(),
-        faults: &selection.faults,
-        hidden: &hidden,
-        next,
-        now,
+    let query = shown.clone();
+    let main = web.renderer.render(move || {
+        list(&List {
+            entries: &entries,
+            asked: &below,
+            counts: counts.ok(),
+            query: &query,
+            system: &system,
+            facets: &facets.unwrap_or_default(),
+            faults: &selection.faults,
+            hidden: &hidden,
+            next,
+            now,
+        })
     });
+    let main = main.await?;
     let net = if web.backend.is_live() { Net::Still } else { Net::NotLive };
     let since = Some(shown.since()).filter(|since| *since != PERIOD);
     let frame = Frame { net, search: &shown.filter.q, since, ..Frame::plain("Sessions", Place::Sessions) };

@@ -1,5 +1,7 @@
 //! `/sessions/{id}`, its rows, its live stream, and short addresses of it.
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -47,13 +49,18 @@ async fn render<B: Backend>(web: &Shared<B>, asked: &Asked, id: &str) -> Page {
     let parameters: Parameters = asked.query()?;
     let Some(id) = SessionId::parse(id) else { return found(web, asked, id, None).await };
     let Some(report) = web.backend.report(id).await? else { return Ok(in_the_queue(web, asked, id).await) };
-    let page = Session { report: &report, viewer: &asked.viewer, now: chrono::Utc::now() };
+    let (report, viewer) = (Arc::new(report), asked.viewer.clone());
+    let is_open = Session { report: &report, viewer: &viewer, now: chrono::Utc::now() }.is_open();
     let is_whole = parameters.view.is_empty() && parameters.span().is_none();
-    let live = (page.is_open() && is_whole).then(|| format!("/sessions/{id}/live"));
-    let is_open = page.is_open();
+    let live = (is_open && is_whole).then(|| format!("/sessions/{id}/live"));
     let net = if is_open { net(web) } else { Net::Still };
-    let frame = Frame { net, live, ..Frame::plain(page.title(), Place::Session) };
-    let whole = shell::page(&frame, &asked.viewer, &session(&page)).into_string();
+    let shown = Arc::clone(&report);
+    let whole = web.renderer.render(move || {
+        let page = Session { report: &shown, viewer: &viewer, now: chrono::Utc::now() };
+        let frame = Frame { net, live, ..Frame::plain(page.title(), Place::Session) };
+        shell::page(&frame, &viewer, &session(&page)).into_string()
+    });
+    let whole = whole.await?;
     // The events of an ended session never change: its page differs only where the part without them differs.
     let tag = (!is_open).then(|| cache::tag(&whole, &asked.uri));
     if let Some(unchanged) = tag.as_ref().and_then(|tag| cache::unchanged(&asked.headers, tag)) {
@@ -84,7 +91,7 @@ async fn in_the_queue<B: Backend>(web: &Shared<B>, asked: &Asked, id: SessionId)
 fn in_two_parts<B: Backend>(
     web: Shared<B>,
     page: String,
-    report: AlertReport,
+    report: Arc<AlertReport>,
     viewer: Viewer,
     parameters: Parameters,
 ) -> Response {
@@ -93,11 +100,16 @@ fn in_two_parts<B: Backend>(
         None => (page, String::new()),
     };
     let second = async move {
-        let (rows, failure) = match load(&web, &report, parameters.span()).await {
-            Ok(loaded) => {
+        let rows = async {
+            let loaded = load(&web, &report, parameters.span()).await?;
+            let made = web.renderer.render(move || {
                 let page = Session { report: &report, viewer: &viewer, now: chrono::Utc::now() };
-                (timeline(&page, &parameters.of(&loaded)), None)
-            }
+                timeline(&page, &parameters.of(&loaded))
+            });
+            made.await
+        };
+        let (rows, failure) = match rows.await {
+            Ok(rows) => (rows, None),
             Err(unavailable) => (maud::html! { p.banner { (unavailable.to_string()) } }, Some(Err(unavailable))),
         };
         stream::iter([Ok(rows.into_string() + &rest)].into_iter().chain(failure))
@@ -125,8 +137,12 @@ pub(super) async fn rows<B: Backend>(State(web): State<Shared<B>>, Path(part): P
         let id = find(&web, &part).await?;
         let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
         let loaded = load(&web, &report, parameters.span()).await?;
-        let page = Session { report: &report, viewer: &asked.viewer, now: chrono::Utc::now() };
-        Ok(html_response(range(&page, &parameters.of(&loaded))))
+        let viewer = asked.viewer.clone();
+        let rows = web.renderer.render(move || {
+            let page = Session { report: &report, viewer: &viewer, now: chrono::Utc::now() };
+            range(&page, &parameters.of(&loaded))
+        });
+        Ok(html_response(rows.await?))
     };
     asked.answer(rows.await)
 }
@@ -140,7 +156,7 @@ pub(super) async fn markdown<B: Backend>(
     let file = async {
         let id = find(&web, &part).await?;
         let report = web.backend.report(id).await?.ok_or_else(|| unseen(id))?;
-        let lines = document::report(&report, chrono::Utc::now());
+        let lines = web.renderer.render(move || document::report(&report, chrono::Utc::now())).await?;
         let name = format!("attachment; filename=\"tarsy-{}.md\"", id.short());
         let kind = "text/markdown; charset=utf-8".to_owned();
         Ok(([(CONTENT_TYPE, kind), (CONTENT_DISPOSITION, name)], lines.join("\n") + "\n").into_response())

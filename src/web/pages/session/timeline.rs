@@ -8,6 +8,7 @@ use super::lanes::lanes;
 use super::{Events, Session, Span, last_event};
 use crate::investigation::readable::text::short_id;
 use crate::web::pages::steps::{self, Agents, Context, Part, Step, View, cited_events};
+use crate::web::rendering::is_over;
 
 /// A longer list of rows is drawn as far as it is in the window.
 const MANY_ROWS: usize = 400;
@@ -118,7 +119,7 @@ fn range_note(page: &Session<'_>, events: &Events<'_>, shown: &[Step<'_>]) -> Ma
 
 fn rows(shown: &[Step<'_>], events: &Events<'_>, context: &Context) -> Markup {
     html! {
-        @for part in steps::fold(shown, events.cut) {
+        @for part in steps::fold(shown, events.cut).into_iter().take_while(|_| !is_over()) {
             @match part {
                 Part::Step(step, bodies) => (steps::step(step, &Context { bodies, ..*context })),
                 Part::Folded(range) => (steps::folded(&range, context)),

@@ -16,7 +16,6 @@ const COUNT: i64 = 20_000;
 
 /// Settled investigations, one for each past minute, with ids of their time.
 const MANY: &str = "
-    DROP INDEX alerts_search; DROP INDEX alert_sessions_search;
     INSERT INTO alerts (alert_id, settled_at, received_at, last_delivery, stream_sequence, place, body_sha256, subject,
                         headers, severity, body)
     SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3) || '8' ||

@@ -202,6 +202,7 @@ async fn run_agent(shared: Arc<Shared>, lease: Lease, execution: ExecutionId, co
                 | StoreError::Behind(_)
                 | StoreError::Conflict(_)
                 | StoreError::Refused(_)
+                | StoreError::TimedOut(_)
                 | StoreError::Unavailable(_),
             ) => {
                 return;

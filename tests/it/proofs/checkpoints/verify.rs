@@ -74,6 +74,7 @@ pub(super) fn ledger(database: &TestDatabase, session: SessionId, ledger: &[Writ
                 | StoreError::Refused(_)
                 | StoreError::Behind(_)
                 | StoreError::Ended
+                | StoreError::TimedOut(_)
                 | StoreError::Unavailable(_),
             ) => {
                 panic!("{record:?}")

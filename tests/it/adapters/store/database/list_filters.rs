@@ -1,6 +1,7 @@
 //! The filter of the list of sessions, and what it reads.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use tarsy::engine::ports::Sessions as _;
 use tarsy::investigation::alert::Severity;
 use tarsy::investigation::clock::Moment;
 use tarsy::reports::{Facets, SessionFilter, SessionPage};
@@ -38,6 +39,7 @@ async fn made() -> (TestDatabase, Store) {
     let database = TestDatabase::create().await;
     database.execute(&SESSIONS.replace("BODY", BODIES));
     let store = database.store();
+    store.complete_words().await.unwrap();
     (database, store)
 }
 

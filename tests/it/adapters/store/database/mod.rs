@@ -1,4 +1,4 @@
-//! The schema: migrations, the statements of the previous version, rights, query plans and pruning.
+//! The schema: migrations, the statements of the previous version, rights, query plans, pruning and words.
 
 mod schema;
 mod migrations;
@@ -9,3 +9,4 @@ mod list_filters;
 mod plans;
 mod hot_updates;
 mod prune;
+mod words;

@@ -10,7 +10,6 @@ use crate::support::wait::eventually;
 
 /// Settled alerts and sessions, a few of each fingerprint, and the statistics of their tables.
 pub(super) const HISTORY: &str = "
-    DROP INDEX alerts_search; DROP INDEX alert_sessions_search;
     INSERT INTO alerts (alert_id, settled_at, joined_session_id, last_delivery, stream_sequence, place, body_sha256,
                         subject, headers, severity, body)
     SELECT gen_random_uuid(), now(), CASE WHEN n % 2 = 0 THEN gen_random_uuid() END, gen_random_uuid(), n,
@@ -58,12 +57,12 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
          uuid[], text, boolean, float8, float8, float8, uuid, uuid, text, text, uuid, uuid, text[], \
          integer[], text, integer, jsonb, text, text, text, text, text, jsonb, text, text, text, jsonb, text[], \
          text[], uuid[], integer[], integer[], text[], text[], text[], text[], text[], text[], jsonb[], \
-         text[], text[]",
+         text[], text[], text[]",
         &format!(
             "{id}, 'fp-1', 'firing', NULL, ARRAY[{id}]::uuid[], 50, '{{}}', 'high', 512, NULL, NULL, '{{}}', \
              '{{}}', 'low', true, 3600, 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, '{{}}', '{{}}', NULL, 1, \
              '{{}}', 't', 't', 's', 'b', 'e', NULL, 'session_started', 'completed', 's', '{{}}', '{{}}', '{{}}', \
-             '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}'"
+             '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}'"
         ),
     );
     for plan in [&sweep, &open] {
