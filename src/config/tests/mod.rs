@@ -85,7 +85,7 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
         "llm_providers: {a: {provider: openai, model: 'm${X:-$}', context_window: 128k, base_url: 'http://x/$${', \
          api_key_env: K, price: {input: 2.0, output: 1e9, cached_input: 0.1}}}\n\
          masking: {variables: [A], files: ['1', 'a$${b', 'true', 'null', '- x', ' lead', 'trail ', ''], \
-         patterns: ['CUST-[0-9]{6}', 'a$${b|x'], emails: true}\n\
+         patterns: ['CUST-[0-9]{6}', '[$${]b'], emails: true}\n\
          mcp_servers: {'true': {command: '${X:-1}', args: ['${A:-$}', \"x\\ny\"], env: {'2': '1'}}}\n\
          defaults: {mcp_servers: ['true'], iteration_strategy: ''}\nstreams: {dead_letters: {max_bytes: 1GiB}}",
         "llm_providers: {a: {provider: google, model: m, native_tools: {google_search: true, url_context: false}, \

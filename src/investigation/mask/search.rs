@@ -15,7 +15,7 @@ use super::spans::{self, Grain, SecretSpan, Span};
 /// Escapes within escapes are resolved up to this depth: JSON in JSON in JSON, in a log line.
 const MAX_VIEWS: u8 = 4;
 /// Layers of base64 and URL encoding that are decoded.
-const MAX_LAYERS: u8 = 3;
+const MAX_LAYERS: u8 = 4;
 
 /// How many more layers are decoded.
 #[derive(Clone, Copy, Debug)]

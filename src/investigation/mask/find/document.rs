@@ -5,7 +5,7 @@ mod maps;
 use std::borrow::Cow;
 
 use crate::investigation::mask::decoded_view;
-use crate::investigation::mask::names::{Secrecy, secrecy};
+use crate::investigation::mask::names::{Secrecy, names_a_key, secrecy};
 use crate::investigation::mask::spans::{SecretSpan, Span};
 use crate::investigation::mask::values::is_harmless;
 
@@ -54,7 +54,11 @@ enum Rule {
 }
 
 /// Keys below a secret name that describe the secret or refer to it.
-const ABOUT: [&str; 15] = [
+const ABOUT: [&str; 19] = [
+    "algorithm",
+    "encoding",
+    "size",
+    "rotationPolicy",
     "secretName",
     "secretRef",
     "secretKeyRef",
@@ -201,7 +205,8 @@ impl Document {
         if named == Secrecy::None && given == Rule::Free {
             return None;
         }
-        if ABOUT.contains(&key.as_ref()) {
+        let names_a_key = || names_a_key(&key, &self.scalar(text, node).unwrap_or_default());
+        if ABOUT.contains(&key.as_ref()) || names_a_key() {
             return Some(Rule::Free);
         }
         (named != Secrecy::None).then_some(Rule::Named(named))

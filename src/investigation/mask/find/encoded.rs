@@ -29,9 +29,7 @@ pub(crate) fn encoded_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
             continue;
         }
         let found = encoded_run(text, at);
-        if found.may_continue(text) {
-            open.push(found.span.end);
-        }
+        open.extend(found.open_end(text));
         // The line below the run may begin with a word that looks like its end.
         let decoded = decoded_run(text, &found).or_else(|| decoded_run(text, &found.first_line(text)?));
         runs.extend(decoded.or_else(|| other_run(text, found.span)));
@@ -54,10 +52,13 @@ struct EncodedRun {
 }
 
 impl EncodedRun {
-    /// Whether the run is a whole line of an encoded text, and the next line does not continue it directly.
-    fn may_continue(&self, text: &str) -> bool {
-        let length = self.span.end - self.span.start;
-        !self.is_wrapped && is_wrapped_length(length) && matches!(byte(text, self.span.end), b'\n' | b'\r')
+    /// The end of the line that another one may continue behind a prefix, if the run is a whole line of an encoded text.
+    fn open_end(&self, text: &str) -> Option<usize> {
+        // A word in the line below, with more words behind it, does not continue the run.
+        let line = if byte(text, self.span.end) == b' ' { self.first_line(text)?.span } else { self.span };
+        let is_line = !self.is_wrapped || line.end < self.span.end;
+        let is_whole = is_wrapped_length(line.end - line.start) && matches!(byte(text, line.end), b'\n' | b'\r');
+        (is_line && is_whole).then_some(line.end)
     }
 
     /// The part in the first line, if there are more.
@@ -68,9 +69,12 @@ impl EncodedRun {
     }
 }
 
+/// The lines of keys of OpenSSH.
+const OPENSSH_LINE: usize = 70;
+
 /// Whether programs wrap encoded text to lines of this length.
 fn is_wrapped_length(length: usize) -> bool {
-    length >= 40 && length.is_multiple_of(4)
+    length >= 40 && length.is_multiple_of(4) || length == OPENSSH_LINE
 }
 
 /// The run that begins here, with the lines that it is wrapped to.

@@ -6,8 +6,8 @@ use super::{named_values, phrases, statements};
 use crate::investigation::mask::bytes::{
     begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip, skip_near,
 };
-use crate::investigation::mask::names::{Secrecy, Stems, secrecy};
-use crate::investigation::mask::spans::SecretSpan;
+use crate::investigation::mask::names::{Secrecy, Stems, names_a_key, secrecy};
+use crate::investigation::mask::spans::{SecretSpan, Span};
 use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
 /// Reads word by word, and adds the offsets of words that name a secret. Returns the secrecy of the value behind the
@@ -16,11 +16,13 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usiz
     let mut command = CommandLine::default();
     let mut at = 0;
     let mut open = None;
+    let mut line = Span::default();
     let bytes = text.as_bytes();
     while let Some(b) = bytes.get(at).copied() {
         if !is_word(b) {
             if matches!(b, b'\n' | b';' | b'|') {
-                command = CommandLine { command: None, read: at };
+                let begin = if b == b'\n' { at + 1 } else { command.begin };
+                command = CommandLine { command: None, read: at, begin };
             }
             at += 1;
             continue;
@@ -51,7 +53,11 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usiz
             spans.push(span);
             spans.extend(phrases::changed_to(text, span.end));
         } else {
-            statements::find(word, spans);
+            // The end of a line is searched for once, not for each of its words.
+            if line.end < word.end {
+                line = Span::new(command.begin, line_end(text, word.end));
+            }
+            statements::find(word, line, spans);
         }
     }
     open
@@ -62,6 +68,8 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usiz
 struct CommandLine {
     command: Option<Command>,
     read: usize,
+    /// The begin of the line.
+    begin: usize,
 }
 
 impl Word<'_> {
@@ -125,7 +133,7 @@ impl Word<'_> {
         if secrecy == Secrecy::None {
             return phrases::pair(self, value);
         }
-        if self.is_resource() || name == "secret" && self.is_label(value) {
+        if self.is_resource() || name == "secret" && self.is_label(value) || self.is_about(value) {
             return None;
         }
         if matches!(byte(self.text, value), b'\n' | b'\r' | 0) {
@@ -143,6 +151,12 @@ impl Word<'_> {
         let end = skip(text, value + 1, |b| b.is_ascii_lowercase() || b == b'-');
         let named = byte(text, value) == b'"' && byte(text, end) == b'"' && part(text, value, end).contains('-');
         named && self.before().contains('{')
+    }
+
+    /// `checksum/secret: …` of a pod, and `secretKey: password`, which names a key.
+    fn is_about(self, value: usize) -> bool {
+        let word = part(self.text, value, skip(self.text, value, is_word));
+        self.before().ends_with("checksum/") || names_a_key(self.name(), word)
     }
 
     /// `arn:aws:…:secret:prod/db` and `registry/token:1.2`: the name of a resource.

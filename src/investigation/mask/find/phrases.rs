@@ -91,7 +91,7 @@ fn in_block(word: Word<'_>, value: usize) -> Option<SecretSpan> {
     lines.next();
     let head = lines.take(12).find(|line| {
         let line = line.trim();
-        line.ends_with('{') || line.starts_with('#') || line.ends_with('}')
+        line.ends_with(['{', '}']) || line.starts_with('#') || line.contains("random_password")
     })?;
     let mut words = head.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'));
     let is_secret = !head.trim().ends_with('}') && words.any(|word| secrecy(word) == Secrecy::Strong);

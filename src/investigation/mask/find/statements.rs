@@ -4,7 +4,7 @@
 use super::named_values::follows_login;
 use super::word::Word;
 use crate::investigation::mask::bytes::{
-    back, byte, is_blank, is_opaque, is_quote, line_end, near_line_end, part, rest, skip, skip_near,
+    back, byte, is_blank, is_opaque, is_quote, near_line_end, part, rest, skip, skip_near,
 };
 use crate::investigation::mask::names::{Secrecy, is_password, secrecy};
 use crate::investigation::mask::spans::{SecretSpan, Span};
@@ -14,12 +14,12 @@ use crate::investigation::mask::values::{Reach, is_harmless, is_name_or_uuid, se
 const MAX_COLUMNS: usize = 2_048;
 const MAX_ROW: usize = 8_192;
 /// The longest command that is read, in bytes.
-const MAX_LINE: usize = 1_024;
+const MAX_LINE: usize = 512;
 /// A shorter word below a command is no secret.
 const MIN_PRINTED: usize = 8;
 
-/// Adds the secrets of the statement that this word begins.
-pub(super) fn find(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
+/// Adds the secrets of the statement that this word of a line begins.
+pub(super) fn find(word: Word<'_>, line: Span, spans: &mut Vec<SecretSpan>) {
     let is = |known: &str| word.name().eq_ignore_ascii_case(known);
     if is("values") {
         inserted(word, spans);
@@ -30,7 +30,7 @@ pub(super) fn find(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
     } else if word.name() == "AUTH" {
         spans.extend(monitored(word));
     } else if secrecy(word.name()) != Secrecy::None {
-        spans.extend(below(word).or_else(|| form_field(word)).or_else(|| printed(word)));
+        spans.extend(below(word).or_else(|| form_field(word)).or_else(|| printed(word, line)));
     }
 }
 
@@ -144,7 +144,11 @@ fn monitored(word: Word<'_>) -> Option<SecretSpan> {
 
 /// The secret in the lines below its name, in netrc files and those of OpenVPN.
 fn below(word: Word<'_>) -> Option<SecretSpan> {
-    let next = lone_line(word.text, word.end).filter(|_| byte(word.text, word.end).is_ascii_whitespace())?;
+    let end = skip_near(word.text, word.end, 8, is_blank);
+    if !matches!(byte(word.text, end), b'\n' | b'\r') {
+        return None;
+    }
+    let next = lone_line(word.text, end)?;
     if word.name() == "auth-user-pass" {
         return lone_line(word.text, next.end).map(|line| SecretSpan::new(line.start, line.end));
     }
@@ -154,8 +158,8 @@ fn below(word: Word<'_>) -> Option<SecretSpan> {
 
 /// The single word in the line below this offset, which is the end of its line.
 fn lone_line(text: &str, at: usize) -> Option<Span> {
-    let end = line_end(text, at);
-    if end > at + MAX_LINE || !part(text, at, end).trim().is_empty() {
+    let end = near_line_end(text, at, MAX_LINE);
+    if !matches!(byte(text, end), b'\r' | b'\n') || !part(text, at, end).trim().is_empty() {
         return None;
     }
     let next = skip_near(text, end, 3, |b| matches!(b, b'\r' | b'\n'));
@@ -170,7 +174,7 @@ fn lone_line(text: &str, at: usize) -> Option<Span> {
 fn form_field(word: Word<'_>) -> Option<SecretSpan> {
     let text = word.text;
     let is_field = byte(text, word.end) == b'"' && word.before().ends_with("name=\"");
-    let start = skip_near(text, word.end + 1, 4, |b| matches!(b, b'\r' | b'\n'));
+    let start = skip_near(text, word.end + 1, 64, |b| b.is_ascii_whitespace());
     let is_separated = part(text, word.end + 1, start).matches('\n').count() == 2;
     let end = near_line_end(text, start, MAX_ROW);
     (is_field && is_separated && !is_harmless(part(text, start, end), Secrecy::Strong))
@@ -178,7 +182,7 @@ fn form_field(word: Word<'_>) -> Option<SecretSpan> {
 }
 
 /// The output of a command that prints a secret: a single word in the line below it.
-fn printed(word: Word<'_>) -> Option<SecretSpan> {
+fn printed(word: Word<'_>, line: Span) -> Option<SecretSpan> {
     const PROMPTS: [&str; 5] = ["$ ", "# ", "% ", "> ", "PS "];
     const COMMANDS: [&str; 9] = [
         "get secret",
@@ -192,13 +196,14 @@ fn printed(word: Word<'_>) -> Option<SecretSpan> {
         "echo $",
     ];
     let text = word.text;
-    let end = near_line_end(text, word.end, MAX_LINE);
-    let output = lone_line(text, end)?;
+    if line.end > line.start + MAX_LINE {
+        return None;
+    }
+    let output = lone_line(text, line.end)?;
     let value = output.text(text);
     let is_likely = is_opaque(value, MIN_PRINTED) && !value.contains([':', '[', '<', '/']) && !is_name_or_uuid(value);
-    let from = back(text, word.start.saturating_sub(MAX_LINE), word.start, |b| b != b'\n');
-    let line = part(text, text.ceil_char_boundary(from), end).trim_start();
-    let prints =
-        PROMPTS.iter().any(|prompt| line.starts_with(prompt)) || COMMANDS.iter().any(|known| line.contains(known));
+    let command = line.text(text).trim_start();
+    let prints = PROMPTS.iter().any(|prompt| command.starts_with(prompt))
+        || COMMANDS.iter().any(|known| command.contains(known));
     (is_likely && prints).then(|| SecretSpan::new(output.start, output.end))
 }

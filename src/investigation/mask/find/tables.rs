@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use crate::investigation::mask::bytes::{back, byte, near_line_end, part};
+use crate::investigation::mask::bytes::{back, byte, part, skip_near};
 use crate::investigation::mask::names::{Secrecy, secrecy};
 use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::is_harmless;
@@ -64,22 +64,17 @@ fn cookie(start: usize, line: &str) -> Option<SecretSpan> {
 /// What stands between the user and the password.
 static GAPS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(["\" \""]).ok());
 
-/// Lines of `userlist.txt` of PgBouncer: `"user" "password"`, and no more.
+/// Lines of `userlist.txt` of PgBouncer: `"user" "password"`, and no more behind them.
 fn users(text: &str, spans: &mut Vec<SecretSpan>) {
     let Some(gaps) = GAPS.as_ref() else { return };
     for gap in gaps.find_iter(text).map(|gap| gap.start()) {
-        let start = back(text, gap.saturating_sub(128), gap, |b| b != b'\n');
+        let user = back(text, gap.saturating_sub(128), gap, |b| b.is_ascii_graphic() && b != b'"');
         let value = gap + 3;
-        let end = near_line_end(text, value, 512);
-        let user = part(text, start, gap).strip_prefix('"');
-        let password = part(text, value, end).trim_end().strip_suffix('"');
-        let is_line = start == 0 || byte(text, start - 1) == b'\n';
-        if let (true, Some(user), Some(password)) = (is_line, user, password)
-            && !user.contains(['"', ' '])
-            && !password.contains(['"', ' '])
-            && !is_harmless(password, Secrecy::Weak)
-        {
-            spans.push(SecretSpan::new(value, value + password.len()));
+        let end = skip_near(text, value, 512, |b| b.is_ascii_graphic() && b != b'"');
+        let is_user = user < gap && byte(text, user.wrapping_sub(1)) == b'"';
+        let is_last = byte(text, end) == b'"' && matches!(byte(text, end + 1), 0 | b'\r' | b'\n');
+        if is_user && is_last && !is_harmless(part(text, value, end), Secrecy::Random) {
+            spans.push(SecretSpan::new(value, end));
         }
     }
 }

@@ -30,7 +30,7 @@ enum Case {
 
 /// How secret the value of this name is.
 pub(super) fn secrecy(name: &str) -> Secrecy {
-    if !may_be_secret(name) {
+    if !may_be_secret(name) || name.starts_with("checksum/") {
         return Secrecy::None;
     }
     let tail = name.len().saturating_sub(96);
@@ -53,6 +53,11 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
     }
     let case = if name.bytes().any(|b| b.is_ascii_lowercase()) { Case::Mixed } else { Case::Upper };
     by_segments(&segments, case)
+}
+
+/// Whether a value only names the key of a secret: `secretKey: password` of an ExternalSecret.
+pub(super) fn names_a_key(name: &str, value: &str) -> bool {
+    name == "secretKey" && secrecy(value) == Secrecy::Strong
 }
 
 /// Fast path: whether the name contains a stem of secret names. Most names do not.

@@ -103,6 +103,16 @@ fn a_mask_that_fails_hides_the_text() {
     assert_eq!(Mask::default().apply(&" ".repeat(MAX_BYTES + 1)), HIDDEN);
 }
 
+#[test]
+fn a_value_that_is_marked_as_sensitive_is_masked_whatever_its_name() {
+    let text = serde_json::json!({"outputs": {"conn": {"value": "abc", "type": "string", "sensitive": true}}});
+    let expected = serde_json::json!({"outputs": {"conn": {"value": "[masked]", "type": "string", "sensitive": true}}});
+    let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap();
+    assert_eq!(masked(&pretty(&text)), pretty(&expected));
+    let yaml = "- key: CONN\n  value: abc\n  masked: true\n";
+    assert_eq!(masked(yaml), yaml.replace("abc", "[masked]"));
+}
+
 /// Each round uncovers what the one before it hid.
 fn that_never_settles() -> String {
     "a:b@tcp(".repeat(20_000)

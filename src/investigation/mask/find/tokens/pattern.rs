@@ -3,7 +3,7 @@
 use crate::investigation::mask::bytes::{CharCounts, back, byte, part, rest, skip_near};
 
 /// More letters of one part are not read before the token counts as one; the rest of it is skipped as a whole.
-const MAX_LOOKAHEAD: usize = 512;
+const MAX_LOOKAHEAD: usize = 160;
 
 /// The letters of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
