@@ -173,12 +173,13 @@ fn lone_line(text: &str, at: usize) -> Option<Span> {
 /// `Content-Disposition: form-data; name="password"`, an empty line and the value.
 fn form_field(word: Word<'_>) -> Option<SecretSpan> {
     let text = word.text;
-    let is_field = byte(text, word.end) == b'"' && word.before().ends_with("name=\"");
+    if byte(text, word.end) != b'"' || !word.before().ends_with("name=\"") {
+        return None;
+    }
     let start = skip_near(text, word.end + 1, 64, |b| b.is_ascii_whitespace());
     let is_separated = part(text, word.end + 1, start).matches('\n').count() == 2;
     let end = near_line_end(text, start, MAX_ROW);
-    (is_field && is_separated && !is_harmless(part(text, start, end), Secrecy::Strong))
-        .then(|| SecretSpan::new(start, end))
+    (is_separated && !is_harmless(part(text, start, end), Secrecy::Strong)).then(|| SecretSpan::new(start, end))
 }
 
 /// The output of a command that prints a secret: a single word in the line below it.
