@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use super::read::units::{show_bytes, show_duration, show_tokens};
 use super::sections::tool_pattern::ToolPattern;
 use super::url_pattern::UrlPattern;
+use crate::investigation::mask::OwnPattern;
 use crate::investigation::plan::Strategy;
 use crate::investigation::public_url::PublicUrl;
 use crate::investigation::runbook::RunbookHost;
@@ -45,6 +46,14 @@ impl Written for String {
     /// A `${` in a text was written as `$${` and must not become a reference.
     fn form(&self) -> Self {
         self.replace("${", "$${")
+    }
+}
+
+impl Written for OwnPattern {
+    type Form = String;
+
+    fn form(&self) -> String {
+        self.as_str().to_owned().form()
     }
 }
 

@@ -35,7 +35,7 @@ pub fn of_process(addresses: Option<&Addresses>) -> Mask {
     Mask::new(values)
 }
 
-/// A mask as [`of_process`], also for the secrets of a configuration.
+/// A mask as [`of_process`], also for the secrets of a configuration and with its own patterns.
 ///
 /// # Errors
 /// When a file of `masking.files` cannot be read, because its secrets would not be masked.
@@ -65,7 +65,7 @@ pub fn mask(config: &Config, addresses: Option<&Addresses>) -> Result<Mask, Unre
         values.extend(files::lines(file)?);
     }
     values.extend(SecretFiles::of_config(config).values());
-    Ok(Mask::new(values))
+    Ok(Mask::new(values).with_rules(config.masking.rules()))
 }
 
 fn process_values(addresses: Option<&Addresses>) -> BTreeSet<String> {

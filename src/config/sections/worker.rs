@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::config::read::reader::{Field, Map};
 use crate::config::write::{bytes, written};
 use crate::investigation::alert::policy::{OnAcknowledged, OnResolved};
+use crate::investigation::mask::{Emails, OwnPattern, OwnRules};
 
 /// The limits and intervals of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -133,11 +134,35 @@ pub struct Masking {
     /// Files whose contents and lines are masked in every text. They are read again when they change.
     #[serde(serialize_with = "written")]
     pub files: Vec<String>,
+    /// Regular expressions whose matches are masked in every text.
+    #[serde(serialize_with = "written")]
+    pub patterns: Vec<OwnPattern>,
+    /// Whether e-mail addresses are masked in every text.
+    pub emails: bool,
 }
 
 impl Masking {
     pub(crate) fn read(map: &mut Map<'_>) -> Self {
         let variables = map.list("variables", Field::variable_name).unwrap_or_default();
-        Self { variables, files: map.texts("files") }
+        let files = map.texts("files");
+        let patterns = map.list("patterns", pattern).unwrap_or_default();
+        Self { variables, files, patterns, emails: map.flag("emails").unwrap_or_default() }
+    }
+
+    /// The rules for the mask.
+    pub fn rules(&self) -> OwnRules {
+        let emails = if self.emails { Emails::Masked } else { Emails::Shown };
+        OwnRules { patterns: self.patterns.clone(), emails }
+    }
+}
+
+fn pattern(field: &Field<'_>) -> Option<OwnPattern> {
+    let written = field.text()?;
+    match OwnPattern::new(&written) {
+        Ok(pattern) => Some(pattern),
+        Err(fault) => {
+            field.fault(format!("{written:?}; {fault}"));
+            None
+        }
     }
 }

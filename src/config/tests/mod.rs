@@ -84,7 +84,8 @@ fn a_shown_configuration_loads_to_the_same_configuration() {
         "streams: {storage: file, placement: {cluster: a, tags: ['x$${']}, control: {storage: memory, placement: {tags: ['1']}}}",
         "llm_providers: {a: {provider: openai, model: 'm${X:-$}', context_window: 128k, base_url: 'http://x/$${', \
          api_key_env: K, price: {input: 2.0, output: 1e9, cached_input: 0.1}}}\n\
-         masking: {variables: [A], files: ['1', 'a$${b', 'true', 'null', '- x', ' lead', 'trail ', '']}\n\
+         masking: {variables: [A], files: ['1', 'a$${b', 'true', 'null', '- x', ' lead', 'trail ', ''], \
+         patterns: ['CUST-[0-9]{6}', '[$${]b'], emails: true}\n\
          mcp_servers: {'true': {command: '${X:-1}', args: ['${A:-$}', \"x\\ny\"], env: {'2': '1'}}}\n\
          defaults: {mcp_servers: ['true'], iteration_strategy: ''}\nstreams: {dead_letters: {max_bytes: 1GiB}}",
         "llm_providers: {a: {provider: google, model: m, native_tools: {google_search: true, url_context: false}, \
@@ -224,7 +225,7 @@ fn each_section_reports_what_it_accepts() {
         "defaults: {mcp_servers: [k8s], iteration_timeout: 1ms}",
         "worker: {slots: 2, reserved_critical_slots: 2, max_alert_bytes: 1GB}",
         "worker: {sweep_interval: 11m}\ndedupe: {cooldown: 31d, cooldwn: 1h, on_resolved: cancle, on_acknowledged: 1}",
-        "masking: {variables: ['hunter2!']}",
+        "masking: {variables: ['hunter2!'], patterns: ['a(', 'x*', 'CUST-[0-9]+'], emails: 'on', pattern: x}",
         "worker: {lease: '${LEASE'}",
         "receive: {connections: 0, connections_per_adress: 3}",
         "streams: {replicas: 6, alerts: {max_age: 1h, max_bytes: 1KiB}, timeline: 3d, dead_letter: {}, control: {max_age: 1m}}",

@@ -51,7 +51,21 @@ pub(super) fn is_blank(b: u8) -> bool {
 
 /// Whether a byte is part of a name or token.
 pub(super) fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
+    WORD.get(usize::from(b)).copied().unwrap_or(false)
+}
+
+const WORD: [bool; 256] = table_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.");
+
+/// A table with these bytes set: faster than ranges where each byte of a text is read.
+pub(super) const fn table_of(bytes: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut index = 0;
+    #[expect(clippy::indexing_slicing, reason = "at compile time")]
+    while index < bytes.len() {
+        table[bytes[index] as usize] = true;
+        index += 1;
+    }
+    table
 }
 
 pub(super) fn is_quote(b: u8) -> bool {

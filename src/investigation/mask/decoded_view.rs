@@ -24,6 +24,11 @@ struct ViewPart {
 }
 
 impl DecodedView {
+    /// An empty view of a text of this length in bytes.
+    pub(super) fn of_length(raw_length: usize) -> Self {
+        Self { raw_length, ..Self::default() }
+    }
+
     /// Appends a part of the original text, which begins there at `at`.
     pub(super) fn copied(&mut self, raw: &str, at: usize) {
         if !raw.is_empty() {
@@ -32,7 +37,8 @@ impl DecodedView {
         }
     }
 
-    fn replaced(&mut self, by: Option<char>, at: usize) {
+    /// Appends a character for the original text at `at`.
+    pub(super) fn replaced(&mut self, by: Option<char>, at: usize) {
         self.parts.push(ViewPart { here: self.text.len(), raw: at, is_copy: false });
         self.text.extend(by);
     }

@@ -14,6 +14,7 @@ mod spans;
 mod prefilter;
 mod known_secrets;
 mod shared_secrets;
+mod own_rules;
 mod names;
 mod values;
 mod find;
@@ -30,24 +31,39 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use own_rules::{Emails, OwnPattern, OwnRules, PatternFault};
 pub use spans::MASKED;
 pub use stream::StreamMask;
 
 use search::Search;
 use shared_secrets::SharedSecrets;
+use spans::Grain;
 
 /// Replaces a whole text that could not be searched for secrets.
 pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
 
 /// A longer text is replaced by [`HIDDEN`]; no port accepts one.
 const MAX_BYTES: usize = 64 << 20;
-/// A masked text is masked again until nothing changes, so that a later masking changes nothing either.
-const MAX_ROUNDS: usize = 8;
+/// A masked text is masked again until nothing changes, so that a later masking changes nothing either. A text that does
+/// not settle loses the words around its secrets, and then their lines.
+const ROUNDS: [Grain; 10] = [
+    Grain::Exact,
+    Grain::Exact,
+    Grain::Exact,
+    Grain::Exact,
+    Grain::Exact,
+    Grain::Word,
+    Grain::Word,
+    Grain::Line,
+    Grain::Line,
+    Grain::Line,
+];
 
-/// The built-in rules and the secrets that the process knows. Clones share these secrets.
+/// The built-in rules, those of the operator, and the secrets that the process knows. Clones share these secrets.
 #[derive(Clone, Default)]
 pub struct Mask {
     secrets: Arc<SharedSecrets>,
+    rules: Arc<OwnRules>,
     #[cfg(test)]
     broken: bool,
 }
@@ -62,11 +78,13 @@ impl Mask {
     /// Masks these values, too, also in their encoded forms. Values of less than six bytes are ignored: they would
     /// match ordinary words.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        Self {
-            secrets: Arc::new(SharedSecrets::new(secrets.into_iter())),
-            #[cfg(test)]
-            broken: false,
-        }
+        Self { secrets: Arc::new(SharedSecrets::new(secrets.into_iter())), ..Self::default() }
+    }
+
+    /// The same mask with the rules of an operator.
+    #[must_use]
+    pub fn with_rules(self, rules: OwnRules) -> Self {
+        Self { rules: Arc::new(rules), ..self }
     }
 
     /// Masks these values, too, from now on and in all clones: a file of a token has a new content. Earlier values stay
@@ -89,21 +107,17 @@ impl Mask {
         if text.len() > MAX_BYTES || !secrets.works() {
             return None;
         }
-        let search = Search::new(&secrets);
-        let first = search.round(text);
-        let (json, mut masked) = match first.masked {
-            Cow::Borrowed(_) => return Some(Cow::Borrowed(text)),
-            Cow::Owned(masked) => (first.json, masked),
-        };
-        for _ in 1..MAX_ROUNDS {
-            let round = search.round(&masked);
-            if json && !round.json {
+        let search = Search::new(&secrets, &self.rules);
+        let mut masked = Cow::Borrowed(text);
+        let mut was_json = false;
+        for grain in ROUNDS {
+            let round = search.round(&masked, grain);
+            if was_json && !round.json {
                 return None;
             }
-            match round.masked {
-                Cow::Borrowed(_) => return Some(Cow::Owned(masked)),
-                Cow::Owned(again) => masked = again,
-            }
+            was_json = round.json;
+            let Cow::Owned(again) = round.masked else { return Some(masked) };
+            masked = Cow::Owned(again);
         }
         None
     }

@@ -5,16 +5,17 @@ use std::borrow::Cow;
 use super::decoded_view::{self, DecodedView};
 use super::find::document::Kind;
 use super::find::json::{self, JsonFragment};
-use super::find::{encoded, key_values, private_keys, tables, token_formats, urls, yaml};
+use super::find::{encoded, key_values, private_keys, tables, tokens, urls, yaml};
 use super::known_secrets::KnownSecrets;
 use super::line_prefixes;
-use super::names::Secrecy;
-use super::spans::{self, SecretSpan, Span};
+use super::names::{self, Secrecy};
+use super::own_rules::OwnRules;
+use super::spans::{self, Grain, SecretSpan, Span};
 
 /// Escapes within escapes are resolved up to this depth: JSON in JSON in JSON, in a log line.
 const MAX_VIEWS: u8 = 4;
 /// Layers of base64 and URL encoding that are decoded.
-const MAX_LAYERS: u8 = 2;
+const MAX_LAYERS: u8 = 4;
 
 /// How many more layers are decoded.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,8 @@ struct StringSearch {
     depth: Depth,
     /// The text has a private key somewhere.
     has_private_key: bool,
+    /// The whole text is JSON, so that the rules of the operator apply to its strings only.
+    is_whole: bool,
 }
 
 /// What a search adds to.
@@ -49,16 +52,18 @@ pub(super) struct Round<'t> {
 /// The search for secrets, known ones included.
 pub(super) struct Search<'m> {
     secrets: &'m KnownSecrets,
+    rules: &'m OwnRules,
 }
 
 impl<'m> Search<'m> {
-    pub(super) fn new(secrets: &'m KnownSecrets) -> Self {
-        Self { secrets }
+    pub(super) fn new(secrets: &'m KnownSecrets, rules: &'m OwnRules) -> Self {
+        Self { secrets, rules }
     }
 
-    pub(super) fn round<'t>(&self, text: &'t str) -> Round<'t> {
+    pub(super) fn round<'t>(&self, text: &'t str, grain: Grain) -> Round<'t> {
         let mut found = Vec::new();
         let json = self.find(text, Depth { views: MAX_VIEWS, layers: MAX_LAYERS }, &mut found);
+        spans::coarsen(text, &mut found, grain, json);
         Round { masked: spans::replace(text, found), json }
     }
 
@@ -81,14 +86,18 @@ impl<'m> Search<'m> {
         if let Some(view) = (depth.views > 0).then(|| decoded_view::undiff(text)).flatten() {
             self.in_view(&view, 0, Depth { views: depth.views - 1, ..depth }, spans);
         }
+        if let Some(view) = (depth.views > 0).then(|| names::translate(text)).flatten() {
+            self.in_view(&view, 0, Depth { views: depth.views - 1, ..depth }, spans);
+        }
         self.secrets.find(text, spans);
-        token_formats::find(text, spans);
+        tokens::find(text, spans);
         urls::find(text, spans);
         let mut names = Vec::new();
         self.encoded(text, depth, Found { spans, names: &mut names });
         let fragments = json::fragments(text);
         let whole = fragments.first().is_some_and(|fragment| fragment.is_whole(text));
         if !whole {
+            self.rules.find(text, spans);
             let doc = yaml::read(text, &fragments);
             for root in doc.roots() {
                 doc.judge(text, root, None, spans);
@@ -96,7 +105,7 @@ impl<'m> Search<'m> {
             private_keys::find(text, spans);
         }
         let mut done = 0;
-        let strings = StringSearch { depth, has_private_key: whole && text.contains("PRIVATE KEY-----") };
+        let strings = StringSearch { depth, is_whole: whole, has_private_key: whole && private_keys::may_be_in(text) };
         for fragment in &fragments {
             let governed = self.plain(text, Span::new(done, fragment.start), depth, Found { spans, names: &mut names });
             fragment.doc.judge(text, 0, governed, spans);
@@ -146,7 +155,7 @@ impl<'m> Search<'m> {
             }
             match node.kind {
                 Kind::String => self.string(text, node.value, search, spans),
-                Kind::Bare if self.secrets.is_in(node.value.text(text)) => {
+                Kind::Bare if self.is_own(node.value.text(text)) => {
                     spans.push(SecretSpan { start: node.value.start, end: node.value.end, quoted: true });
                 }
                 Kind::Bare | Kind::Map | Kind::List | Kind::Line | Kind::Lines | Kind::Block => {}
@@ -156,6 +165,11 @@ impl<'m> Search<'m> {
 
     fn string(&self, text: &str, string: Span, search: StringSearch, spans: &mut Vec<SecretSpan>) {
         let value = string.text(text);
+        if search.is_whole && !self.rules.is_empty() && !value.contains('\\') {
+            let known = spans.len();
+            self.rules.find(value, spans);
+            spans.iter_mut().skip(known).for_each(|span| *span = span.shifted(string.start));
+        }
         let says = |b: u8| matches!(b, b'=' | b':' | b' ' | b'-' | b'<' | b'(' | b'|' | b'\\' | b'@');
         if value.len() < 6 || !value.bytes().any(says) {
             return;
@@ -178,6 +192,13 @@ impl<'m> Search<'m> {
         }
     }
 
+    /// Whether a number or word of JSON has a secret that the process knows or the operator describes.
+    fn is_own(&self, value: &str) -> bool {
+        let mut found = Vec::new();
+        self.rules.find(value, &mut found);
+        !found.is_empty() || self.secrets.is_in(value)
+    }
+
     fn in_view(&self, view: &DecodedView, at: usize, depth: Depth, spans: &mut Vec<SecretSpan>) {
         let mut found = Vec::new();
         self.find(&view.text, depth, &mut found);
@@ -190,7 +211,7 @@ impl<'m> Search<'m> {
             return;
         }
         let inner = Depth { layers: depth.layers - 1, ..depth };
-        for run in encoded::base64_runs(text, names) {
+        for run in encoded::encoded_runs(text, names) {
             let known = run.decoded.starts_with("-----BEGIN") || run.decoded.starts_with("{\"auths\"");
             if known || self.is_secret(&run.decoded, inner) {
                 spans.push(run.span);

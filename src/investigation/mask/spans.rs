@@ -47,6 +47,51 @@ impl SecretSpan {
     }
 }
 
+/// How much of the text around a secret is masked with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grain {
+    Exact,
+    /// The word: up to a blank or a quote.
+    Word,
+    /// The line, and in JSON the string.
+    Line,
+}
+
+/// Extends the spans of secrets that are not masked yet. In JSON a span stays within its string.
+pub(super) fn coarsen(text: &str, spans: &mut [SecretSpan], grain: Grain, json: bool) {
+    if grain == Grain::Exact {
+        return;
+    }
+    let ends = |b: u8| match grain {
+        Grain::Word | Grain::Exact => b.is_ascii_whitespace() || matches!(b, b'"' | b'\''),
+        Grain::Line => matches!(b, b'\n' | b'\r') || json && b == b'"',
+    };
+    let bytes = text.as_bytes();
+    // Spans of one word are extended once, so that the time stays linear.
+    let mut read = Span::default();
+    spans.sort_unstable_by_key(|span| span.start);
+    for span in spans {
+        if span.quoted || is_masked(text, *span) {
+            continue;
+        }
+        if !(read.start..read.end).contains(&span.start) {
+            let before = bytes.get(read.end..span.start).unwrap_or_default();
+            let start = before.iter().rposition(|b| ends(*b)).map_or(read.end, |at| read.end + at + 1);
+            read = Span::new(start.min(span.start), read.end);
+        }
+        let behind = bytes.get(span.end..).unwrap_or_default();
+        if read.end < span.end {
+            read.end = span.end + behind.iter().position(|b| ends(*b)).unwrap_or(behind.len());
+        }
+        *span = SecretSpan::new(read.start.min(span.start), read.end.max(span.end));
+    }
+}
+
+fn is_masked(text: &str, span: SecretSpan) -> bool {
+    let secret = text.get(span.start..span.end).unwrap_or_default();
+    secret.replace(MASKED, "").trim().is_empty()
+}
+
 /// Replaces the spans in the text. A span that is already masked stays as it is.
 pub(super) fn replace(text: &str, mut spans: Vec<SecretSpan>) -> Cow<'_, str> {
     for span in &mut spans {
@@ -61,8 +106,7 @@ pub(super) fn replace(text: &str, mut spans: Vec<SecretSpan>) -> Cow<'_, str> {
             span.end = span.end.max(next.end);
             span.quoted |= next.quoted;
         }
-        let secret = text.get(span.start..span.end).unwrap_or_default();
-        if secret.replace(MASKED, "").trim().is_empty() {
+        if is_masked(text, span) {
             continue;
         }
         masked.push_str(text.get(done..span.start).unwrap_or_default());

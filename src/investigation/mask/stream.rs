@@ -102,10 +102,12 @@ impl Block {
         if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
             self.fenced = !self.fenced;
         }
-        if trimmed.contains("-----BEGIN") {
+        let says =
+            |word: &str| trimmed.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()));
+        if trimmed.contains("---") && says("begin ") {
             self.key = true;
         }
-        if trimmed.contains("-----END") {
+        if trimmed.contains("---") && says("end ") {
             self.key = false;
         }
         for c in trimmed.chars() {

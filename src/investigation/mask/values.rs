@@ -23,6 +23,7 @@ const MAX_PAIR_LOOKAHEAD: usize = 48;
 
 /// The value that begins at `at`, unless it obviously is no secret.
 pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -> Option<SecretSpan> {
+    let at = past_type(text, at);
     let begun = at;
     let at = past_tags(text, at);
     if is_reference(rest(text, at)) {
@@ -34,6 +35,14 @@ pub(super) fn secret_at(text: &str, at: usize, reach: Reach, secrecy: Secrecy) -
     }
     // A text that looks like a tag may be the beginning of the secret.
     Some(SecretSpan::new(if at > begun { begun } else { start }, end))
+}
+
+/// Skips the type before a value that PHP dumps: `string(22) "…"`.
+fn past_type(text: &str, at: usize) -> usize {
+    let Some(length) = rest(text, at).strip_prefix("string(") else { return at };
+    let close = at + "string(".len() + skip(length, 0, |b| b.is_ascii_digit());
+    let value = close + ") ".len();
+    if part(text, close, value) == ") " && is_quote(byte(text, value)) { value } else { at }
 }
 
 /// Skips YAML tags and anchors: `!!str`, `&anchor`.
@@ -270,10 +279,18 @@ pub(super) fn is_harmless(value: &str, secrecy: Secrecy) -> bool {
     }
     let digits = value.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match secrecy {
+        Secrecy::Random => !is_opaque(value, 16) || value.contains([':', '/']) || is_name_or_uuid(value),
         Secrecy::Weak => digits || value.contains([':', ' ']) || !(is_opaque(value, 7) || is_long_word(value)),
         Secrecy::Strong | Secrecy::Header => digits && value.len() <= 3,
         Secrecy::None => true,
     }
+}
+
+/// Whether a value is a UUID, or small letters and digits with hyphens, as names of objects have.
+pub(super) fn is_name_or_uuid(value: &str) -> bool {
+    let is_lower = |piece: &str| piece.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let is_uuid = value.len() == 36 && value.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    is_uuid || value.contains('-') && value.split('-').all(is_lower)
 }
 
 fn is_long_word(value: &str) -> bool {

@@ -135,6 +135,20 @@ fn a_hostile_megabyte_is_masked_in_linear_time() {
         "kind: Secret\ndata:\n  a: ",
         "QUtJQQ==",
         "data:\n",
+        "a:b@tcp(",
+        "(password) values (",
+        "пароль",
+        "70617373",
+        "private key: ",
+        "default = \"",
+        "machine x login y password ",
+        "*:*:*:",
+        "abc_",
+        "H4sIA",
+        "BEGIN A KEY\n",
+        "password is ",
+        "\" \"",
+        "vault kv put a=",
     ] {
         let (took, _) = measured(&Mask::default(), &repeated(part));
         println!("{part:?}: {:.1} ms", took.as_secs_f64() * 1000.0);

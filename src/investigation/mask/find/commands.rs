@@ -1,5 +1,7 @@
 //! Command lines of programs that take a password by a short flag: `mysql -p…`, `curl -u user:…`.
 
+use super::phrases;
+use super::word::WordSet;
 use crate::investigation::mask::bytes::{
     back, byte, is_blank, is_opaque, is_quote, near_line_end, part, skip, skip_near,
 };
@@ -14,29 +16,45 @@ pub(super) struct Command {
     secret: &'static [&'static str],
     /// Flags with `user:secret` as their argument.
     pair: &'static [&'static str],
-    /// Only the joined form has a secret: `mysql -p` prompts for it.
-    fused: bool,
+    form: Form,
 }
 
-const P: Command = Command { secret: &["-p"], pair: &[], fused: false };
-const USER: Command = Command { secret: &[], pair: &["-u", "--user", "--proxy-user", "-U"], fused: false };
-const MYSQL: Command = Command { secret: &["-p"], pair: &[], fused: true };
+/// How a program reads the argument of a flag with a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Behind a blank.
+    Apart,
+    /// Directly behind the flag: `mysql -p` without it prompts.
+    Joined,
+    Either,
+}
+
+const P: Command = Command { secret: &["-p"], pair: &[], form: Form::Apart };
+const USER: Command = Command { secret: &[], pair: &["-u", "--user", "--proxy-user", "-U"], form: Form::Apart };
+const MYSQL: Command = Command { secret: &["-p"], pair: &[], form: Form::Joined };
 
 impl Command {
     /// The program with this name, with or without a path.
     pub(super) fn named(word: &str) -> Option<Self> {
         let name = word.rsplit('/').next().unwrap_or_default();
         Some(match name {
-            "curl" | "http" | "https" | "httpie" | "wget" => USER,
+            "curl" | "http" | "https" | "httpie" | "wget" | "etcdctl" | "lftp" | "ncftp" | "xh" | "influx" => USER,
+            "ab" => Self { secret: &[], pair: &["-A", "-P"], ..P },
+            "wrk" | "hey" => Self { secret: &[], pair: &["-a"], ..P },
+            "sshpass" => Self { form: Form::Either, ..P },
             "mysql" | "mysqldump" | "mysqladmin" | "mysqlsh" | "mariadb" | "mariadb-dump" | "xtrabackup" => MYSQL,
             "redis-cli" | "valkey-cli" | "keydb-cli" => Self { secret: &["-a", "--pass"], ..P },
-            "sshpass" | "docker" | "podman" | "nerdctl" | "helm" | "oc" | "az" | "mongo" | "mongosh" | "mongodump"
+            "docker" | "podman" | "nerdctl" | "helm" | "oc" | "az" | "mongo" | "mongosh" | "mongodump"
             | "mongorestore" | "skopeo" | "crane" | "buildah" | "7z" | "nats-top" | "rclone" => P,
             "ldapsearch" | "ldapmodify" | "ldapadd" | "ldapdelete" | "ldappasswd" | "ldapwhoami" => {
                 Self { secret: &["-w"], ..P }
             }
-            "sqlcmd" | "bcp" | "ipmitool" | "cqlsh" | "zip" | "unzip" => Self { secret: &["-P", "-p"], ..P },
-            "smbclient" | "mount.cifs" | "rpcclient" => Self { secret: &[], pair: &["-U"], fused: false },
+            "sqlcmd" | "bcp" | "ipmitool" | "cqlsh" | "zip" | "unzip" | "mosquitto_pub" | "mosquitto_sub" => {
+                Self { secret: &["-P", "-p"], ..P }
+            }
+            "useradd" | "usermod" | "rabbitmqadmin" | "clickhouse-client" | "vncpasswd" => P,
+            "ssh-keygen" => Self { secret: &["-N", "-P"], ..P },
+            "smbclient" | "mount.cifs" | "rpcclient" => Self { secret: &[], pair: &["-U"], ..P },
             "keytool" | "jarsigner" => Self { secret: &["-storepass", "-keypass"], ..P },
             "snmpwalk" | "snmpget" | "snmpbulkwalk" => Self { secret: &["-A", "-X", "-c"], ..P },
             _ => return None,
@@ -46,7 +64,7 @@ impl Command {
     /// Whether the argument behind this flag is a secret; `None` for any other argument.
     pub(super) fn flag(self, argument: &str) -> Option<bool> {
         let known = self.secret.contains(&argument) || self.pair.contains(&argument);
-        known.then_some(!self.fused)
+        known.then_some(self.form != Form::Joined)
     }
 
     /// The secret of a flag of this program; `start` and `end` are the offsets of the flag.
@@ -57,18 +75,19 @@ impl Command {
         }
         let flag = self.secret.iter().find(|flag| word.starts_with(**flag))?;
         let after = start + flag.len();
-        if after < end || is_quote(byte(text, after)) && self.fused {
+        let may_join = self.form != Form::Apart;
+        if after < end || is_quote(byte(text, after)) && may_join {
             let long = word.starts_with("--") || flag.len() > 2;
             return if long { None } else { secret_at(text, after, Reach::Word, Secrecy::Strong) };
         }
         let at = skip(text, after, is_blank);
-        let argument = at > after && byte(text, at) != b'-' && !self.fused;
-        if argument { value(text, at) } else { fused_with_other(text, after).filter(|_| self.fused) }
+        let argument = at > after && byte(text, at) != b'-' && self.form != Form::Joined;
+        if argument { value(text, at) } else { joined_with_other(text, after).filter(|_| may_join) }
     }
 }
 
 /// `mysql -p'…'` and `-p…` whose value does not begin like a word.
-fn fused_with_other(text: &str, after: usize) -> Option<SecretSpan> {
+fn joined_with_other(text: &str, after: usize) -> Option<SecretSpan> {
     let joined = !matches!(byte(text, after), 0 | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\\' | b']' | b',');
     if joined { secret_at(text, after, Reach::Word, Secrecy::Strong) } else { None }
 }
@@ -81,7 +100,7 @@ fn value(text: &str, at: usize) -> Option<SecretSpan> {
 fn pair(text: &str, after: usize) -> Option<SecretSpan> {
     let at = skip(text, after, |b| is_blank(b) || is_quote(b) || b == b'=' || b == b'\\');
     let end = skip_near(text, at, 256, |b| !b.is_ascii_whitespace() && !is_quote(b));
-    let colon = part(text, at, end).find([':', '%'])?;
+    let colon = part(text, at, end).find([':', '%', ','])?;
     let (start, quote) = (at + colon + 1, byte(text, at.saturating_sub(1)));
     let end = if is_quote(quote) {
         // The secret itself may have spaces when the pair stands between quotes.
@@ -93,6 +112,35 @@ fn pair(text: &str, after: usize) -> Option<SecretSpan> {
     (!is_harmless(value, Secrecy::Strong)).then(|| SecretSpan::new(start, start + value.len()))
 }
 
+/// Words before a secret without a separator, and words that begin a statement with secrets.
+pub(super) static KEYWORDS: WordSet<25> = WordSet::new([
+    "by",
+    "pass",
+    "auth",
+    "login",
+    "user",
+    "setuser",
+    "values",
+    "put",
+    "patch",
+    "set",
+    "default",
+    "result",
+    "basic",
+    "bearer",
+    "htpasswd",
+    "add_user",
+    "change_password",
+    "requirepass",
+    "masterauth",
+    "sentinel-pass",
+    "community",
+    "rocommunity",
+    "rwcommunity",
+    "com2sec",
+    "trapcommunity",
+]);
+
 /// The secret behind a keyword without a separator: `requirepass x`, `IDENTIFIED BY 'x'`.
 pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpan> {
     let word = part(text, start, end);
@@ -100,13 +148,15 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
     if at == end || at >= text.len() {
         return None;
     }
-    const KNOWN: [&str; 9] =
-        ["requirepass", "masterauth", "sentinel-pass", "auth", "by", "pass", "htpasswd", "add_user", "change_password"];
-    let known = KNOWN.into_iter().find(|known| word.eq_ignore_ascii_case(known))?;
+    let known = KEYWORDS.find(word)?;
     let line = back(text, start.saturating_sub(256), start, |b| b != b'\n');
     let before = part(text, line, start).trim_end();
     match known {
-        "requirepass" | "masterauth" | "sentinel-pass" => value(text, at),
+        "requirepass" | "masterauth" | "sentinel-pass" | "rocommunity" | "rwcommunity" | "trapcommunity" => {
+            value(text, at)
+        }
+        "community" if before.to_ascii_lowercase().contains("snmp") => value(text, at),
+        "com2sec" => last_word(text, at),
         "pass" if before.ends_with("passin") => value(text, at),
         "by" if is_quote(byte(text, at)) => {
             let tail = before.get(before.len().saturating_sub(64)..).unwrap_or(before).to_ascii_lowercase();
@@ -119,14 +169,33 @@ pub(super) fn by_words(text: &str, start: usize, end: usize) -> Option<SecretSpa
             let alone = before.is_empty() || before.ends_with(['>', '"', '\'', '`']);
             if alone || is_opaque(part(text, last, end), 16) { value(text, last) } else { None }
         }
+        "auth" if before.ends_with("stats") => pair(text, at),
+        "user" if before.ends_with("net") || before.ends_with("net.exe") => second_word(text, at),
+        "login" if word == "LOGIN" => second_word(text, at),
+        "login" => phrases::login(text, end),
         "htpasswd" | "add_user" | "change_password" if word == known => {
             let last = part(text, at, near_line_end(text, at, 512)).trim_end();
             let given = word != "htpasswd" || last.split(' ').any(|flag| flag.starts_with('-') && flag.contains('b'));
-            let from = last.rfind(' ').map_or(0, |space| space + 1);
-            (given && from > 0).then(|| SecretSpan::new(at + from, at + last.len()))
+            last_word(text, at).filter(|_| given)
         }
         _ => None,
     }
+}
+
+/// The last word of the line, if it has more than one.
+fn last_word(text: &str, at: usize) -> Option<SecretSpan> {
+    let line = part(text, at, near_line_end(text, at, 512)).trim_end();
+    let from = line.rfind(' ').map_or(0, |space| space + 1);
+    (from > 0).then(|| SecretSpan::new(at + from, at + line.len()))
+}
+
+/// The word behind the next one, unless it is an option: `net user bob … /add`.
+fn second_word(text: &str, at: usize) -> Option<SecretSpan> {
+    let first = skip_near(text, at, 128, |b| b.is_ascii_graphic());
+    let second = skip(text, first, is_blank);
+    let is_argument = second > first && !matches!(byte(text, second), b'/' | b'-' | b'\n' | b'\r' | 0);
+    let span = value(text, second).filter(|_| is_argument)?;
+    is_opaque(part(text, span.start, span.end), 6).then_some(span)
 }
 
 #[cfg(test)]

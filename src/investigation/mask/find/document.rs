@@ -1,10 +1,11 @@
 //! The parsed structure of JSON or YAML in a text, and the rules that decide which of its values are secret.
 
+mod maps;
+
 use std::borrow::Cow;
 
-use crate::investigation::mask::bytes::{begins, byte, is_opaque};
 use crate::investigation::mask::decoded_view;
-use crate::investigation::mask::names::{Secrecy, secrecy};
+use crate::investigation::mask::names::{Secrecy, names_a_key, secrecy};
 use crate::investigation::mask::spans::{SecretSpan, Span};
 use crate::investigation::mask::values::is_harmless;
 
@@ -43,17 +44,6 @@ pub(crate) struct Document {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// The first child of a map under each key that the rules need.
-#[derive(Debug, Default)]
-struct KnownKeys {
-    kind: Option<usize>,
-    version: Option<usize>,
-    data: Option<usize>,
-    auths: Option<usize>,
-    name: Option<usize>,
-    head: Option<usize>,
-}
-
 /// The rule for a node and its descendants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
@@ -64,7 +54,11 @@ enum Rule {
 }
 
 /// Keys below a secret name that describe the secret or refer to it.
-const ABOUT: [&str; 15] = [
+const ABOUT: [&str; 19] = [
+    "algorithm",
+    "encoding",
+    "size",
+    "rotationPolicy",
     "secretName",
     "secretRef",
     "secretKeyRef",
@@ -134,34 +128,6 @@ impl Document {
         })
     }
 
-    fn known(&self, text: &str, index: usize) -> KnownKeys {
-        const NAMES: [&str; 8] =
-            ["name", "key", "variable", "header", "parameter", "field", "property", "ParameterKey"];
-        const HEADS: [&str; 7] = ["columns", "fields", "header", "headers", "cols", "columnNames", "column_names"];
-        let mut known = KnownKeys::default();
-        for child in self.children(index) {
-            let Some(node) = self.nodes.get(child) else { break };
-            let first = node.key.map_or(0, |key| byte(text, key.start).to_ascii_lowercase());
-            if !matches!(first, b'k' | b'a' | b'd' | b'n' | b'v' | b'h' | b'p' | b'f' | b'c' | b'\\') {
-                continue;
-            }
-            let key = self.key(text, node);
-            let among = |keys: &[&str]| keys.iter().any(|wanted| key.eq_ignore_ascii_case(wanted));
-            let slots = [
-                (&mut known.kind, among(&["kind"])),
-                (&mut known.version, among(&["apiVersion"])),
-                (&mut known.data, among(&["data"])),
-                (&mut known.auths, among(&["auths"])),
-                (&mut known.name, among(&NAMES)),
-                (&mut known.head, among(&HEADS)),
-            ];
-            for (slot, _) in slots.into_iter().filter(|(slot, matches)| *matches && slot.is_none()) {
-                *slot = Some(child);
-            }
-        }
-        known
-    }
-
     fn said<'a>(&self, text: &'a str, child: Option<usize>) -> Option<Cow<'a, str>> {
         self.scalar(text, self.nodes.get(child?)?)
     }
@@ -211,8 +177,8 @@ impl Document {
                 self.mark_value(text, node, rule, spans);
             }
             let inherited = match rule {
-                Rule::Named(Secrecy::Weak) if node.kind == Kind::List => rule,
-                Rule::Named(Secrecy::Weak | Secrecy::None) => Rule::Free,
+                Rule::Named(Secrecy::Weak | Secrecy::Random) if self.is_plain_container(text, index) => rule,
+                Rule::Named(Secrecy::Weak | Secrecy::Random | Secrecy::None) => Rule::Free,
                 Rule::Named(_) if self.is_selector(text, index) => Rule::Named(Secrecy::None),
                 Rule::Free | Rule::All | Rule::Named(_) => rule,
             };
@@ -239,7 +205,8 @@ impl Document {
         if named == Secrecy::None && given == Rule::Free {
             return None;
         }
-        if ABOUT.contains(&key.as_ref()) {
+        let names_a_key = || names_a_key(&key, &self.scalar(text, node).unwrap_or_default());
+        if ABOUT.contains(&key.as_ref()) || names_a_key() {
             return Some(Rule::Free);
         }
         (named != Secrecy::None).then_some(Rule::Named(named))
@@ -254,7 +221,7 @@ impl Document {
         let value = self.scalar(text, node).unwrap_or_default();
         let secret = match (node.kind, rule) {
             (Kind::Map | Kind::List, _) | (_, Rule::Free) => false,
-            (Kind::Block, Rule::Named(Secrecy::Weak | Secrecy::None)) => false,
+            (Kind::Block, Rule::Named(Secrecy::Weak | Secrecy::Random | Secrecy::None)) => false,
             (Kind::Block, _) => true,
             (Kind::Bare, Rule::All) => value.len() > 5 || value.bytes().all(|b| b.is_ascii_digit()),
             (_, Rule::All) => !value.is_empty(),
@@ -262,6 +229,16 @@ impl Document {
         };
         if secret {
             spans.push(span);
+        }
+    }
+
+    /// Whether the values of a node are of the same kind: a list, or a map by hosts (`github-oauth: {github.com: …}`).
+    fn is_plain_container(&self, text: &str, index: usize) -> bool {
+        let is_host = |child: usize| self.nodes.get(child).is_some_and(|node| self.key(text, node).contains('.'));
+        match self.nodes.get(index).map(|node| node.kind) {
+            Some(Kind::List) => true,
+            Some(Kind::Map) => self.children(index).all(is_host),
+            Some(Kind::String | Kind::Bare | Kind::Line | Kind::Lines | Kind::Block) | None => false,
         }
     }
 
@@ -286,102 +263,6 @@ impl Document {
     fn is_object_name(&self, text: &str, index: usize) -> bool {
         let value = self.nodes.get(index).and_then(|node| self.scalar(text, node)).unwrap_or_default();
         value.contains('-') && value.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
-    }
-
-    fn of_map(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
-        const VALUES: [&str; 9] =
-            ["value", "val", "content", "default", "stringValue", "string_value", "ParameterValue", "values", "data"];
-        let known = self.known(text, index);
-        match self.said(text, known.kind).as_deref() {
-            Some("Secret") => self.of_secret(text, index, found),
-            Some("SecretList") => {
-                let items = self.child(text, index, &["items"]).into_iter().flat_map(|items| self.children(items));
-                items.for_each(|item| self.of_secret(text, item, found));
-            }
-            Some("Config") => {
-                let users = self.child(text, index, &["users"]).into_iter().flat_map(|users| self.children(users));
-                let users = users.filter_map(|user| self.child(text, user, &["user"]));
-                found.extend(users.map(|user| (user, Rule::All)));
-            }
-            Some(_) => {}
-            None => self.of_cut_secret(text, &known, found),
-        }
-        found.extend(known.auths.map(|auths| (auths, Rule::All)));
-        let named = self.said(text, known.name).map_or(Secrecy::None, |name| secrecy(&name));
-        if named != Secrecy::None {
-            let values = VALUES.iter().filter_map(|key| self.child(text, index, &[key]));
-            found.extend(values.map(|value| (value, Rule::Named(named))));
-        }
-        if let Some(head) = known.head {
-            self.of_table(text, index, head, found);
-        }
-    }
-
-    fn of_secret(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
-        let data = ["data", "stringData"].into_iter().filter_map(|key| self.child(text, index, &[key]));
-        found.extend(data.map(|data| (data, Rule::All)));
-    }
-
-    /// A Kubernetes Secret that is cut off before its kind: all of its data is base64.
-    fn of_cut_secret(&self, text: &str, known: &KnownKeys, found: &mut Vec<(usize, Rule)>) {
-        let Some(data) = known.data else { return };
-        let versioned = self.said(text, known.version).is_some_and(|version| version == "v1");
-        let is_base64 = |value: &str| {
-            value.len() >= 8 && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
-        };
-        let mut values = self.children(data).filter_map(|child| self.scalar(text, self.nodes.get(child)?)).peekable();
-        if versioned && values.peek().is_some() && values.all(|value| is_base64(&value)) {
-            found.push((data, Rule::All));
-        }
-    }
-
-    /// `{"columns": ["user", "password"], "rows": [["bob", "…"]]}`.
-    fn of_table(&self, text: &str, index: usize, head: usize, found: &mut Vec<(usize, Rule)>) {
-        const ROWS: [&str; 5] = ["rows", "values", "data", "records", "result"];
-        let name = |child: usize| {
-            let node = self.nodes.get(child)?;
-            let inner = || self.said(text, self.child(text, child, &["name", "column_name", "text"]));
-            self.scalar(text, node).or_else(inner)
-        };
-        let columns: Vec<Secrecy> =
-            self.children(head).map(|child| name(child).map_or(Secrecy::None, |name| secrecy(&name))).collect();
-        if columns.iter().all(|column| *column == Secrecy::None) {
-            return;
-        }
-        let rows = self.child(text, index, &ROWS).into_iter().flat_map(|rows| self.children(rows));
-        for row in rows {
-            let cells = self.children(row).zip(&columns).filter(|(_, column)| **column != Secrecy::None);
-            found.extend(cells.map(|(cell, column)| (cell, Rule::Named(*column))));
-        }
-    }
-
-    /// `["--password", "…"]`, `["Authorization", "…"]`, `["redis-cli", "-a", "…"]`.
-    fn of_list(&self, text: &str, index: usize, found: &mut Vec<(usize, Rule)>) {
-        let mut command = None;
-        let mut before: Option<Secrecy> = None;
-        let length = self.children(index).take(3).count();
-        for child in self.children(index) {
-            let Some(node) = self.nodes.get(child) else { break };
-            let Some(item) = self.scalar(text, node) else {
-                before = None;
-                continue;
-            };
-            if let Some(named) = before.take()
-                && !item.starts_with("--")
-            {
-                found.push((child, Rule::Named(named)));
-                continue;
-            }
-            if let Some(known) = super::commands::Command::named(&item) {
-                command = Some(known);
-            } else if let Some(flag) = command.and_then(|command| command.flag(&item)) {
-                before = flag.then_some(Secrecy::Strong);
-            } else if item.starts_with('-') || length == 2 && item.len() < 64 && !begins(&item, "key") {
-                let named = secrecy(&item);
-                before =
-                    (named != Secrecy::None && !item.contains(['=', ' ']) && !is_opaque(&item, 24)).then_some(named);
-            }
-        }
     }
 }
 

@@ -1,23 +1,23 @@
-//! Decodes one layer of base64 and of URL encoding. Encoded text with a secret in it is masked.
+//! Decodes one layer of base64, base32, hexadecimal and URL encoding. Encoded text with a secret in it is masked.
 
 use std::borrow::Cow;
 
-use crate::investigation::mask::bytes::{back, byte, part, skip};
+use crate::investigation::mask::bytes::{back, byte, part, skip, table_of};
 use crate::investigation::mask::decoded_view::{self, DecodedView};
 use crate::investigation::mask::spans::{SecretSpan, Span};
 
 /// A shorter run cannot contain a token of a known format.
 const MIN_RUN: usize = 20;
 
-/// A run of base64, decoded.
+/// A run of base64, base32 or hexadecimal digits, decoded.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) span: SecretSpan,
     pub(crate) decoded: String,
 }
 
-/// Runs of base64 that decode to a text. Adds the ends of runs that the next line may continue behind a prefix.
-pub(crate) fn base64_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
+/// Runs of base64, base32 or hexadecimal digits that decode to a text. Adds the ends of runs that the next line may continue behind a prefix.
+pub(crate) fn encoded_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut at = 0;
     let bytes = text.as_bytes();
@@ -29,27 +29,16 @@ pub(crate) fn base64_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
             continue;
         }
         let found = encoded_run(text, at);
-        if found.may_continue(text) {
-            open.push(found.span.end);
-        }
+        open.extend(found.open_end(text));
         // The line below the run may begin with a word that looks like its end.
-        runs.extend(decoded_run(text, &found).or_else(|| decoded_run(text, &found.first_line(text)?)));
+        let decoded = decoded_run(text, &found).or_else(|| decoded_run(text, &found.first_line(text)?));
+        runs.extend(decoded.or_else(|| other_run(text, found.span)));
         at = found.span.end.max(at + 1);
     }
     runs
 }
 
-const BASE64: [bool; 256] = {
-    let mut table = [false; 256];
-    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
-    let mut index = 0;
-    #[expect(clippy::indexing_slicing, reason = "at compile time")]
-    while index < alphabet.len() {
-        table[alphabet[index] as usize] = true;
-        index += 1;
-    }
-    table
-};
+const BASE64: [bool; 256] = table_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_");
 
 fn is_base64(b: u8) -> bool {
     BASE64.get(usize::from(b)).copied().unwrap_or(false)
@@ -63,10 +52,13 @@ struct EncodedRun {
 }
 
 impl EncodedRun {
-    /// Whether the run is a whole line of an encoded text, and the next line does not continue it directly.
-    fn may_continue(&self, text: &str) -> bool {
-        let length = self.span.end - self.span.start;
-        !self.is_wrapped && is_wrapped_length(length) && matches!(byte(text, self.span.end), b'\n' | b'\r')
+    /// The end of the line that another one may continue behind a prefix, if the run is a whole line of an encoded text.
+    fn open_end(&self, text: &str) -> Option<usize> {
+        // A word in the line below, with more words behind it, does not continue the run.
+        let line = if byte(text, self.span.end) == b' ' { self.first_line(text)?.span } else { self.span };
+        let is_line = !self.is_wrapped || line.end < self.span.end;
+        let is_whole = is_wrapped_length(line.end - line.start) && matches!(byte(text, line.end), b'\n' | b'\r');
+        (is_line && is_whole).then_some(line.end)
     }
 
     /// The part in the first line, if there are more.
@@ -77,9 +69,12 @@ impl EncodedRun {
     }
 }
 
+/// The lines of keys of OpenSSH.
+const OPENSSH_LINE: usize = 70;
+
 /// Whether programs wrap encoded text to lines of this length.
 fn is_wrapped_length(length: usize) -> bool {
-    length >= 40 && length.is_multiple_of(4)
+    length >= 40 && length.is_multiple_of(4) || length == OPENSSH_LINE
 }
 
 /// The run that begins here, with the lines that it is wrapped to.
@@ -121,26 +116,61 @@ fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
     Some(Run { span: SecretSpan::new(run.span.start, run.span.end), decoded: first })
 }
 
-fn decode(letters: impl Iterator<Item = u8>) -> Vec<u8> {
-    let mut bytes = Vec::new();
+/// A run of hexadecimal digits, also behind `0x` or `\\x`, or of base32.
+fn other_run(text: &str, span: Span) -> Option<Run> {
+    let run = span.text(text).trim_end_matches('=');
+    let digits = run.strip_prefix('x').or_else(|| run.strip_prefix("0x")).unwrap_or(run);
+    let decode: fn(&str) -> Vec<u8> = if digits.len() % 2 == 0 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        unhex
+    } else if run.bytes().all(|b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b)) {
+        unbase32
+    } else {
+        return None;
+    };
+    // Most runs are digests, which are no text from their first bytes on.
+    let head = text_of(&decode(part(digits, 0, 16)))?;
+    let decoded = text_of(&decode(digits)).filter(|_| !head.is_empty())?;
+    Some(Run { span: SecretSpan::new(span.start, skip(text, span.end, |b| b == b'=')), decoded })
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let value = |b: u8| char::from(b).to_digit(16).and_then(|value| u8::try_from(value).ok()).unwrap_or_default();
+    digits.as_bytes().chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, b| byte << 4 | value(*b))).collect()
+}
+
+/// RFC 4648, section 6.
+fn unbase32(letters: &str) -> Vec<u8> {
+    let value = |b: u8| if b.is_ascii_uppercase() { b - b'A' } else { b - b'2' + 26 };
+    unpacked(letters.bytes().map(value), 5)
+}
+
+/// The bytes that values of this many bits make up.
+fn unpacked(values: impl Iterator<Item = u8>, width: u32) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(values.size_hint().1.unwrap_or_default());
     let (mut bits, mut have) = (0_u32, 0);
-    for letter in letters {
-        let value = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => continue,
-        };
-        bits = bits << 6 | u32::from(value);
-        have += 6;
+    for value in values {
+        bits = bits << width | u32::from(value);
+        have += width;
         if have >= 8 {
             have -= 8;
             bytes.push(u8::try_from((bits >> have) & 0xff).unwrap_or_default());
         }
     }
     bytes
+}
+
+fn decode(letters: impl Iterator<Item = u8>) -> Vec<u8> {
+    let value = |letter: u8| {
+        Some(match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        })
+    };
+    unpacked(letters.filter_map(value), 6)
 }
 
 /// The bytes as text: UTF-8, or UTF-16 with ASCII only. `None` for binary data.
@@ -189,10 +219,12 @@ mod tests {
     #[test]
     fn a_base64_run_is_decoded_once_if_it_contains_text() {
         let decoded =
-            |text: &str| base64_runs(text, &mut Vec::new()).into_iter().map(|run| run.decoded).collect::<Vec<_>>();
+            |text: &str| encoded_runs(text, &mut Vec::new()).into_iter().map(|run| run.decoded).collect::<Vec<_>>();
         assert_eq!(decoded("x aGVsbG8gd29ybGQsIGhlbGxvIQ== y"), vec!["hello world, hello!"]);
         assert_eq!(decoded("path/aGVsbG8gd29ybGQsIGhlbGxvIQ"), vec!["hello world, hello!"]);
         assert_eq!(decoded("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"), Vec::<String>::new());
+        assert_eq!(decoded(r"x \x68656c6c6f2c20776f726c64"), vec!["hello, world"]);
+        assert_eq!(decoded("x NBSWY3DPFQQHO33SNRSCC==="), vec!["hello, world!"]);
         let wrapped = "UDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEy\nMzQ1Njc4OTA=";
         assert_eq!(decoded(wrapped), vec!["P12345678901234567890123456789012345678 90".replace(' ', "")]);
     }

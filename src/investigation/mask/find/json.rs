@@ -35,7 +35,9 @@ pub(crate) fn fragments(text: &str) -> Vec<JsonFragment> {
         let JsonScanner { at: end, doc, .. } = reader;
         let tells = doc.nodes.iter().any(|node| node.key.is_some() || node.kind == Kind::String);
         at = end.max(start + 1);
-        if tells {
+        // The index of an array that a program dumps: `["password"]=> …`.
+        let is_index = byte(text, start) == b'[' && byte(text, end) == b'=';
+        if tells && !is_index {
             fragments.push(JsonFragment { start, end, doc });
         }
     }

@@ -1,13 +1,13 @@
 //! Finds key-value pairs in plain text (`password=…`, `"token": …`), command-line flags and authorization schemes.
 
 use super::commands::{self, Command};
-use super::named_values;
 use super::word::Word;
+use super::{named_values, phrases, statements};
 use crate::investigation::mask::bytes::{
     begins, byte, is_blank, is_opaque, is_quote, is_word, line_end, near_line_end, part, rest, skip, skip_near,
 };
-use crate::investigation::mask::names::{Secrecy, may_be_secret, secrecy};
-use crate::investigation::mask::spans::SecretSpan;
+use crate::investigation::mask::names::{Secrecy, Stems, names_a_key, secrecy};
+use crate::investigation::mask::spans::{SecretSpan, Span};
 use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
 
 /// Reads word by word, and adds the offsets of words that name a secret. Returns the secrecy of the value behind the
@@ -16,19 +16,25 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usiz
     let mut command = CommandLine::default();
     let mut at = 0;
     let mut open = None;
+    let mut line = Span::default();
     let bytes = text.as_bytes();
     while let Some(b) = bytes.get(at).copied() {
         if !is_word(b) {
             if matches!(b, b'\n' | b';' | b'|') {
-                command = CommandLine { command: None, read: at };
+                let begin = if b == b'\n' { at + 1 } else { command.begin };
+                command = CommandLine { command: None, read: at, begin };
             }
             at += 1;
             continue;
         }
         let start = at;
-        at = skip(text, at, is_word);
+        let mut stems = Stems::default();
+        while let Some(b) = bytes.get(at).copied().filter(|b| is_word(*b)) {
+            stems.read(b);
+            at += 1;
+        }
         let word = Word { text, start, end: at };
-        if !word.is_candidate() {
+        if !word.is_candidate(&stems) {
             continue;
         }
         if word.is_name() {
@@ -45,6 +51,13 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usiz
         if let Some(span) = found.filter(|span| span.start < span.end) {
             at = at.max(span.end);
             spans.push(span);
+            spans.extend(phrases::changed_to(text, span.end));
+        } else {
+            // The end of a line is searched for once, not for each of its words.
+            if line.end < word.end {
+                line = Span::new(command.begin, line_end(text, word.end));
+            }
+            statements::find(word, line, spans);
         }
     }
     open
@@ -55,18 +68,22 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>, names: &mut Vec<usiz
 struct CommandLine {
     command: Option<Command>,
     read: usize,
+    /// The begin of the line.
+    begin: usize,
 }
 
 impl Word<'_> {
     /// Fast path: whether the word can belong to a secret at all. Most words cannot.
-    fn is_candidate(self) -> bool {
+    fn is_candidate(self, stems: &Stems) -> bool {
         let name = self.name();
         let after = byte(self.text, self.end);
-        let flag = byte(self.text, self.start) == b'-';
-        let query = matches!(byte(self.text, self.start.wrapping_sub(1)), b'?' | b'&');
-        let fields = after == b':' && byte(self.text, self.end + 1).is_ascii_digit();
-        let known = ["by", "basic", "bearer", "add_user"].iter().any(|known| name.eq_ignore_ascii_case(known));
-        flag || query || fields || known || may_be_secret(name)
+        let first = byte(self.text, self.start);
+        let before = byte(self.text, self.start.wrapping_sub(1));
+        let assigned = after == b':' && first.is_ascii_alphabetic();
+        let fields = assigned && (byte(self.text, self.end + 1).is_ascii_digit() || before == b':');
+        let user = assigned && phrases::USERS.find(name).is_some();
+        let known = fields || user || commands::KEYWORDS.find(name).is_some();
+        first == b'-' || matches!(before, b'?' | b'&') || known || stems.may_be_in(name)
     }
 
     /// Whether the word names a secret, or something that has secrets.
@@ -85,11 +102,14 @@ impl Word<'_> {
         let entity = usize::from(begins(rest(text, self.end), "&quot;")) * "&quot;".len();
         let quoted = skip(text, self.end + entity, |b| is_quote(b) || matches!(b, b'\\' | b']'));
         let at = skip(text, quoted, is_blank);
+        // `Unseal Key 1: …`
+        let number = skip_near(text, at, 3, |b| b.is_ascii_digit());
+        let at = if number > at && at > quoted && byte(text, number) == b':' { number } else { at };
         let separator = byte(text, at);
         let after = match separator {
             b':' | b'=' => skip(text, at, |b| matches!(b, b':' | b'=')),
             b'-' if byte(text, at + 1) == b'>' => at + 1,
-            _ => return None,
+            _ => at + phrases::arrow(text, at)?,
         };
         let after = if begins(rest(text, after), "&gt;") { after + 4 } else { after };
         let after = skip(text, after, |b| b == b'>');
@@ -111,9 +131,9 @@ impl Word<'_> {
             secrecy = if is_opaque(part(self.text, value, end), 16) { Secrecy::Strong } else { secrecy };
         }
         if secrecy == Secrecy::None {
-            return self.pgpass(value);
+            return phrases::pair(self, value);
         }
-        if self.is_resource() || name == "secret" && self.is_label(value) {
+        if self.is_resource() || name == "secret" && self.is_label(value) || self.is_about(value) {
             return None;
         }
         if matches!(byte(self.text, value), b'\n' | b'\r' | 0) {
@@ -125,31 +145,18 @@ impl Word<'_> {
         secret_at(self.text, value, if in_query { Reach::Word } else { self.reach() }, secrecy)
     }
 
-    /// One line of `.pgpass`: `host:port:database:user:password`.
-    fn pgpass(self, value: usize) -> Option<SecretSpan> {
-        let text = self.text;
-        if value != self.end + 1 || !byte(text, value).is_ascii_digit() || byte(text, self.end) != b':' {
-            return None;
-        }
-        let end = skip_near(text, value, 512, |b| !b.is_ascii_whitespace() && b != b'"');
-        let run =
-            part(text, value, text.floor_char_boundary(end)).split(char::is_whitespace).next().unwrap_or_default();
-        let mut fields = run.splitn(4, ':');
-        let (port, _, user, password) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-        let is_port = port.len() > 1 && port.bytes().all(|b| b.is_ascii_digit());
-        let named = user.starts_with(|c: char| c.is_ascii_alphabetic())
-            && self.name().contains(|c: char| c.is_ascii_alphabetic());
-        let end = value + run.len();
-        let likely = !password.contains(':') && is_opaque(password, 6);
-        (is_port && named && likely).then(|| SecretSpan::new(end - password.len(), end))
-    }
-
     /// `{secret="db-credentials"}`: the name of an object in a label.
     fn is_label(self, value: usize) -> bool {
         let text = self.text;
         let end = skip(text, value + 1, |b| b.is_ascii_lowercase() || b == b'-');
         let named = byte(text, value) == b'"' && byte(text, end) == b'"' && part(text, value, end).contains('-');
         named && self.before().contains('{')
+    }
+
+    /// `checksum/secret: …` of a pod, and `secretKey: password`, which names a key.
+    fn is_about(self, value: usize) -> bool {
+        let word = part(self.text, value, skip(self.text, value, is_word));
+        self.before().ends_with("checksum/") || names_a_key(self.name(), word)
     }
 
     /// `arn:aws:…:secret:prod/db` and `registry/token:1.2`: the name of a resource.
@@ -212,7 +219,7 @@ impl Word<'_> {
         let name = self.name();
         let first = name.as_bytes().first().copied().unwrap_or_default();
         if first == b'-' {
-            return self.flag();
+            return if name.ends_with("stdin") { phrases::piped(self) } else { self.flag() };
         }
         if begins(name, "bearer") && name.len() == 6 {
             return self.scheme(|token| token.len() >= 20 || is_opaque(token, 6));
@@ -220,19 +227,22 @@ impl Word<'_> {
         if begins(name, "basic") && name.len() == 5 {
             return self.scheme(|token| token.len() >= 12 && (is_opaque(token, 12) || token.ends_with('=')));
         }
-        let by_word = matches!(first, b'r' | b'm' | b's' | b'A' | b'b' | b'B' | b'p' | b'h' | b'a' | b'c');
-        let known = by_word.then(|| commands::by_words(self.text, self.start, self.end)).flatten();
-        known.or_else(|| named_values::find(self))
+        commands::by_words(self.text, self.start, self.end).or_else(|| named_values::find(self))
     }
 
     /// `--password x`.
     fn flag(self) -> Option<SecretSpan> {
         let at = skip(self.text, self.end, is_blank);
-        if at == self.end || byte(self.text, at) == b'-' || secrecy(self.name()) != Secrecy::Strong {
+        let secrecy_of_flag = secrecy(self.name());
+        if at == self.end || byte(self.text, at) == b'-' || !matches!(secrecy_of_flag, Secrecy::Strong | Secrecy::Weak)
+        {
             return None;
         }
         let span = secret_at(self.text, at, Reach::Word, Secrecy::Strong)?;
         let value = part(self.text, span.start, span.end);
+        if secrecy_of_flag == Secrecy::Weak && !is_opaque(value, 20) {
+            return None;
+        }
         let placeholder = value.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') && secrecy(value) != Secrecy::None;
         (!placeholder).then_some(span)
     }

@@ -6,10 +6,12 @@ use crate::investigation::mask::bytes::{
 };
 use crate::investigation::mask::names::{Secrecy, is_password, secrecy};
 use crate::investigation::mask::spans::SecretSpan;
-use crate::investigation::mask::values::{Reach, is_harmless, secret_at};
+use crate::investigation::mask::values::{Reach, is_harmless, is_name_or_uuid, secret_at};
 
 /// The largest distance between a name and its value, in bytes.
 const MAX_DISTANCE: usize = 64;
+/// The most words of a sentence that are read behind a name.
+const MAX_WORDS: usize = 8;
 
 /// The secret that belongs to a word without a separator after it.
 pub(super) fn find(word: Word<'_>) -> Option<SecretSpan> {
@@ -102,13 +104,45 @@ fn after_blank(word: Word<'_>) -> Option<SecretSpan> {
     if password && follows_login(word) {
         return secret_at(text, at, Reach::Word, Secrecy::Strong);
     }
-    let said = ["is", "was", "to", "of", "0", "5", "7", "8"].contains(&value);
+    let is_said = ["is", "was", "to", "of", "0", "5", "7", "8"].contains(&value);
     let next = skip(text, end, is_blank);
     let token = part(text, next, skip_near(text, next, 256, |b| !b.is_ascii_whitespace()));
-    if said && next > end && is_likely(token.trim_matches(['"', '\'', '.', ',', '`'])) {
+    if is_said && next > end && is_likely(token.trim_matches(['"', '\'', '.', ',', '`'])) {
         return secret_at(text, next, Reach::Word, Secrecy::Strong);
     }
-    (is_opaque(value, 20) && !value.contains(['=', ':', '/', '('])).then(|| SecretSpan::new(at, end))
+    let random = is_opaque(value, 20) && !value.contains(['=', ':', '/', '(']);
+    random.then(|| SecretSpan::new(at, end)).or_else(|| said(text, at))
+}
+
+/// `the password is now …`, `password for prod is: …`: the word behind a verb, some words after the name.
+fn said(text: &str, from: usize) -> Option<SecretSpan> {
+    const VERBS: [&str; 8] = ["is", "was", "to", "are", "now", "as", "becomes", "equals"];
+    let mut at = from;
+    let mut says = false;
+    for _ in 0..MAX_WORDS {
+        let end = skip_near(text, at, MAX_DISTANCE, |b| !b.is_ascii_whitespace());
+        let written = part(text, at, end);
+        let word = written.trim_matches(['"', '\'', '`', '.', ',', ';', ':', '(', ')', '!', '*']);
+        if says && is_random_looking(word) {
+            return secret_at(text, at, Reach::Word, Secrecy::Strong);
+        }
+        if written.ends_with(['.', ';']) || written.contains(['=', '/', '[', '{']) {
+            return None;
+        }
+        says = VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb)) || written.ends_with(':') && !word.is_empty();
+        at = skip(text, end, is_blank);
+        if at == end {
+            return None;
+        }
+    }
+    None
+}
+
+/// Whether a word of a sentence looks random: letters with digits, and no version, name, duration or UUID.
+fn is_random_looking(word: &str) -> bool {
+    let has_capitals = word.bytes().any(|b| b.is_ascii_uppercase());
+    let is_version = word.contains('.') || word.starts_with(|c: char| c.is_ascii_digit()) && !has_capitals;
+    is_opaque(word, 8) && is_likely(word) && !is_version && !is_name_or_uuid(word)
 }
 
 /// Whether a value is likely a secret: letters mixed with digits or other characters.
@@ -121,7 +155,7 @@ fn is_likely(value: &str) -> bool {
 }
 
 /// Whether a login is directly before the word: in the same line of a netrc file, or in the lines above.
-fn follows_login(word: Word<'_>) -> bool {
+pub(super) fn follows_login(word: Word<'_>) -> bool {
     let from = back(word.text, word.start.saturating_sub(MAX_DISTANCE * 2), word.start, |b| b.is_ascii() && b != b';');
     let before = part(word.text, from, word.start);
     before.contains("login ") || before.contains("machine ")

@@ -1,5 +1,10 @@
-//! Secret columns of tables: Markdown, psql, CSV.
+//! Secret columns of tables: Markdown, psql, CSV, cookie jars, lists of users.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use crate::investigation::mask::bytes::{back, byte, part, skip_near};
 use crate::investigation::mask::names::{Secrecy, secrecy};
 use crate::investigation::mask::spans::SecretSpan;
 use crate::investigation::mask::values::is_harmless;
@@ -16,6 +21,7 @@ struct TableHeader {
 
 /// Finds the cells of columns with a secret name, and the cells beside a secret name.
 pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
+    users(text, spans);
     let separates = |any: bool, b: &u8| any | matches!(b, b'|' | b',' | b'\t');
     if !text.as_bytes().chunks(4_096).any(|bytes| bytes.iter().fold(false, separates)) {
         return;
@@ -33,6 +39,7 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
             header = None;
             continue;
         };
+        spans.extend((separator == '\t').then(|| cookie(start, line)).flatten());
         if let Some(header) = header.as_ref().filter(|header| header.separator == separator)
             && column_cells(start, line, header, spans)
         {
@@ -41,6 +48,33 @@ pub(crate) fn find(text: &str, spans: &mut Vec<SecretSpan>) {
         header = read_header(line, separator);
         if separator == '|' && header.is_some() {
             row(start, line, spans);
+        }
+    }
+}
+
+/// A line of a cookie jar: host, flag, path, flag, time, name and value.
+fn cookie(start: usize, line: &str) -> Option<SecretSpan> {
+    let fields: Vec<&str> = line.split('\t').take(8).collect();
+    let [_, by_domain, _, by_tls, _, _, value] = fields.as_slice() else { return None };
+    let is_flag = |field: &str| matches!(field, "TRUE" | "FALSE");
+    let is_secret = is_flag(by_domain) && is_flag(by_tls) && !is_harmless(value, Secrecy::Random);
+    is_secret.then(|| SecretSpan::new(start + line.len() - value.len(), start + line.len()))
+}
+
+/// What stands between the user and the password.
+static GAPS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(["\" \""]).ok());
+
+/// Lines of `userlist.txt` of PgBouncer: `"user" "password"`, and no more behind them.
+fn users(text: &str, spans: &mut Vec<SecretSpan>) {
+    let Some(gaps) = GAPS.as_ref() else { return };
+    for gap in gaps.find_iter(text).map(|gap| gap.start()) {
+        let user = back(text, gap.saturating_sub(128), gap, |b| b.is_ascii_graphic() && b != b'"');
+        let value = gap + 3;
+        let end = skip_near(text, value, 512, |b| b.is_ascii_graphic() && b != b'"');
+        let is_user = user < gap && byte(text, user.wrapping_sub(1)) == b'"';
+        let is_last = byte(text, end) == b'"' && matches!(byte(text, end + 1), 0 | b'\r' | b'\n');
+        if is_user && is_last && !is_harmless(part(text, value, end), Secrecy::Random) {
+            spans.push(SecretSpan::new(value, end));
         }
     }
 }

@@ -4,7 +4,18 @@ use crate::investigation::mask::bytes::{back, begins, byte, is_opaque, is_word, 
 use crate::investigation::mask::spans::{MASKED, SecretSpan, Span};
 
 /// Hosts whose path is a credential, and the part of the path before it.
-const WEBHOOKS: [(&str, &str); 24] = [
+const WEBHOOKS: [(&str, &str); 35] = [
+    ("infura.io", "/v3/"),
+    ("alchemy.com", "/v2/"),
+    ("alchemyapi.io", "/v2/"),
+    ("quiknode.pro", "/"),
+    ("hooks.slack-gov.com", "/services/"),
+    ("uptime.betterstack.com", "/heartbeat/"),
+    ("betteruptime.com", "/heartbeat/"),
+    ("healthchecks.io", "/ping/"),
+    ("hooks.jira.com", "/"),
+    ("qyapi.weixin.qq.com", "/send"),
+    ("logs.logdna.com", "/"),
     ("hooks.slack.com", "/services/"),
     ("hooks.slack.com", "/workflows/"),
     ("hooks.slack.com", "/triggers/"),

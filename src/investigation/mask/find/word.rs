@@ -24,3 +24,33 @@ impl<'t> Word<'t> {
         part(self.text, self.text.ceil_char_boundary(from), self.start)
     }
 }
+
+/// A set of words in ASCII letters of any case, which most words are quickly found not to be in.
+pub(super) struct WordSet<const N: usize> {
+    words: [&'static str; N],
+    /// For each first letter a bit for the second one.
+    beginnings: [u32; 32],
+}
+
+impl<const N: usize> WordSet<N> {
+    /// Words of at least two letters.
+    #[expect(clippy::indexing_slicing, reason = "at compile time")]
+    pub(super) const fn new(words: [&'static str; N]) -> Self {
+        let mut beginnings = [0; 32];
+        let mut index = 0;
+        while index < N {
+            let word = words[index].as_bytes();
+            beginnings[(word[0] & 31) as usize] |= 1 << (word[1] & 31);
+            index += 1;
+        }
+        Self { words, beginnings }
+    }
+
+    /// The word of the set.
+    pub(super) fn find(&self, word: &str) -> Option<&'static str> {
+        let [first, second, ..] = word.as_bytes() else { return None };
+        let bits = self.beginnings.get(usize::from(first & 31)).copied().unwrap_or_default();
+        let may_be = bits >> (second & 31) & 1 == 1;
+        self.words.iter().copied().filter(|_| may_be).find(|known| word.eq_ignore_ascii_case(known))
+    }
+}

@@ -1,12 +1,18 @@
 //! Classifies keys and names: how secret the value of a name is, decided by the segments of the name.
 
+mod languages;
 mod lists;
+
+use self::languages::PASSWORDS;
+pub(super) use self::languages::translate;
 use self::lists::{ABOUT, FUSED_KEYS, HARMLESS_KEYS, HARMLESS_TOKENS, NO_PASS, SECRET_KEYS, SUFFIXES};
 
 /// How secret the value of a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Secrecy {
     None,
+    /// Secret if the value is a long random word, but no UUID: cookies and ids of sessions.
+    Random,
     /// Secret if the value looks random: `auth`, `sig`, keys of an unknown kind.
     Weak,
     /// Secret unless the value obviously is none.
@@ -24,7 +30,7 @@ enum Case {
 
 /// How secret the value of this name is.
 pub(super) fn secrecy(name: &str) -> Secrecy {
-    if !may_be_secret(name) {
+    if !may_be_secret(name) || name.starts_with("checksum/") {
         return Secrecy::None;
     }
     let tail = name.len().saturating_sub(96);
@@ -36,8 +42,11 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
         return Secrecy::None;
     }
     if last == "id" {
-        let of_secret = segments.iter().rev().nth(1) == Some(&"secret");
-        return if of_secret { Secrecy::Weak } else { Secrecy::None };
+        return match segments.iter().rev().nth(1) {
+            Some(&"secret") => Secrecy::Weak,
+            Some(&"session" | &"sess") => Secrecy::Random,
+            Some(_) | None => Secrecy::None,
+        };
     }
     while segments.len() > 1 && segments.last().is_some_and(|last| is_suffix(last)) {
         segments.pop();
@@ -46,40 +55,121 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
     by_segments(&segments, case)
 }
 
-/// Fast path: whether the name contains a stem of secret names. Most names do not.
-pub(super) fn may_be_secret(name: &str) -> bool {
-    const STEMS: [&str; 12] =
-        ["pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "cookie", "sig", "mnemonic", "jwt"];
-    let bytes = name.as_bytes();
-    let of = |table: &[u8; 256], b: u8| table.get(usize::from(b)).copied().unwrap_or(0);
-    bytes.windows(2).enumerate().any(|(at, pair)| {
-        let [first, second] = pair else { return false };
-        of(&FIRSTS, *first) & of(&SECONDS, *second) != 0
-            && STEMS.iter().any(|stem| {
-                bytes.get(at..at + stem.len()).is_some_and(|part| part.eq_ignore_ascii_case(stem.as_bytes()))
-            })
-    })
+/// Whether a value only names the key of a secret: `secretKey: password` of an ExternalSecret.
+pub(super) fn names_a_key(name: &str, value: &str) -> bool {
+    name == "secretKey" && secrecy(value) == Secrecy::Strong
 }
 
-/// The first letters of the stems, one bit for each.
-const FIRSTS: [u8; 256] = letters(&[b"p", b"s", b"t", b"k", b"c", b"a", b"m", b"j"]);
-/// The second letters.
-const SECONDS: [u8; 256] = letters(&[b"aw", b"ei", b"o", b"e", b"ro", b"u", b"n", b"w"]);
+/// Fast path: whether the name contains a stem of secret names. Most names do not.
+fn may_be_secret(name: &str) -> bool {
+    let mut stems = Stems::default();
+    name.bytes().for_each(|b| stems.read(b));
+    stems.may_be_in(name)
+}
 
-#[expect(clippy::indexing_slicing, reason = "at compile time")]
-const fn letters(of: &[&[u8]; 8]) -> [u8; 256] {
-    let mut table = [0; 256];
-    let mut bit = 0;
-    while bit < of.len() {
-        let mut index = 0;
-        while index < of[bit].len() {
-            table[of[bit][index] as usize] |= 1 << bit;
-            table[of[bit][index].to_ascii_uppercase() as usize] |= 1 << bit;
-            index += 1;
+/// Reads the letters of a name one by one, to tell whether it may contain a stem of secret names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stems {
+    /// The last three letters.
+    letters: usize,
+    has_beginning: bool,
+}
+
+impl Stems {
+    pub(super) fn read(&mut self, b: u8) {
+        self.letters = (self.letters << 5 | usize::from(b & 31)) & 0x7fff;
+        self.has_beginning |= is_beginning(self.letters);
+    }
+
+    /// Whether the name that was read contains a stem.
+    pub(super) fn may_be_in(self, name: &str) -> bool {
+        // A stem of two letters may end the name.
+        if !self.has_beginning && !is_beginning(self.letters << 5 & 0x7fff) {
+            return false;
         }
-        bit += 1;
+        let bytes = name.as_bytes();
+        let letter = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default() & 31);
+        (0..bytes.len())
+            .any(|at| is_beginning(letter(at) << 10 | letter(at + 1) << 5 | letter(at + 2)) && has_stem(bytes, at))
+    }
+}
+
+fn is_beginning(letters: usize) -> bool {
+    BEGINNINGS.get(letters >> 6).is_some_and(|bits| bits >> (letters & 63) & 1 == 1)
+}
+
+fn has_stem(bytes: &[u8], at: usize) -> bool {
+    let first = bytes.get(at).map(u8::to_ascii_lowercase);
+    STEMS
+        .iter()
+        .filter(|stem| stem.first().copied() == first)
+        .any(|stem| bytes.get(at..at + stem.len()).is_some_and(|part| part.eq_ignore_ascii_case(stem)))
+}
+
+const STEMS: [&[u8]; 39] = [
+    b"pass",
+    b"pwd",
+    b"pw",
+    b"psk",
+    b"secret",
+    b"token",
+    b"key",
+    b"cred",
+    b"auth",
+    b"cookie",
+    b"sig",
+    b"mnemonic",
+    b"jwt",
+    b"sess",
+    b"sid",
+    b"saml",
+    b"pswd",
+    b"community",
+    b"kennwort",
+    b"contrase",
+    b"contrasi",
+    b"senha",
+    b"wachtwoord",
+    b"haslo",
+    b"heslo",
+    b"geslo",
+    b"parol",
+    b"jelszo",
+    b"salasana",
+    b"losenord",
+    b"adgangskode",
+    b"sifre",
+    b"lozinka",
+    b"clave",
+    b"sandi",
+    b"parool",
+    b"slaptazodis",
+    b"codigo",
+    b"palavra",
+];
+
+/// A bit for the first three letters of each stem, whatever their case.
+const BEGINNINGS: [u64; 512] = {
+    let mut table = [0; 512];
+    let mut index = 0;
+    while index < STEMS.len() {
+        set_beginning(&mut table, STEMS[index]);
+        index += 1;
     }
     table
+};
+
+#[expect(clippy::indexing_slicing, reason = "at compile time")]
+const fn set_beginning(table: &mut [u64; 512], stem: &[u8]) {
+    // Five bits of a letter are the same for both cases. Any letter may follow a stem of two letters.
+    let head = (stem[0] as usize & 31) << 10 | (stem[1] as usize & 31) << 5;
+    let mut third = 0;
+    while third < 32 {
+        if stem.len() == 2 || stem[2] as usize & 31 == third {
+            table[(head | third) >> 6] |= 1 << (third & 63 | head & 63);
+        }
+        third += 1;
+    }
 }
 
 fn is_suffix(segment: &str) -> bool {
@@ -114,10 +204,15 @@ fn by_segments(segments: &[&str], case: Case) -> Secrecy {
     let previous = before.last().copied().unwrap_or_default();
     match *last {
         "authorization" | "cookie" => return Secrecy::Header,
+        "samlresponse" | "samlrequest" => return Secrecy::Weak,
+        "response" | "request" | "assertion" if previous == "saml" => return Secrecy::Weak,
+        "session" | "sid" => return Secrecy::Random,
+        _ if last.contains("sessid") || last.contains("sessionid") => return Secrecy::Random,
         "token" | "tokens" if HARMLESS_TOKENS.contains(&previous) => return Secrecy::None,
         // Often a number of them.
         "tokens" => return Secrecy::Weak,
         "key" | "keys" => return of_key(before, previous, case),
+        "oauth" if !before.is_empty() => return Secrecy::Weak,
         "auth" if case == Case::Upper && !before.is_empty() => return Secrecy::Strong,
         "auth" | "sig" => return Secrecy::Weak,
         "signature" if matches!(previous, "amz" | "goog" | "access") => return Secrecy::Strong,
@@ -158,7 +253,9 @@ pub(super) fn is_password(segment: &str) -> bool {
     const WORDS: [&str; 4] = ["pw", "pswd", "passwords", "passphrases"];
     const ENDS: [&str; 6] = ["password", "passwd", "passwort", "passphrase", "passcode", "pwd"];
     let ends = ENDS.iter().any(|end| segment.ends_with(end));
-    ends || WORDS.contains(&segment) || segment.ends_with("pass") && !NO_PASS.contains(&segment)
+    ends || WORDS.contains(&segment)
+        || PASSWORDS.contains(&segment)
+        || segment.ends_with("pass") && !NO_PASS.contains(&segment)
 }
 
 #[cfg(test)]

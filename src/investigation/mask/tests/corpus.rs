@@ -81,6 +81,34 @@ fn at_most_one_look_alike_in_a_hundred_is_changed() {
     assert!(changed.len() * 100 <= texts.len(), "{} of {}:\n{}", changed.len(), texts.len(), changed.join("\n"));
 }
 
+/// The recorded results of the drills, and manifests of Kubernetes.
+fn usual_texts() -> Vec<String> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = |path: std::path::PathBuf| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let drills = folder(root.join("examples/drills")).filter(|path| path.join("evidence").is_dir());
+    let results = drills.flat_map(|drill| folder(drill.join("evidence")));
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+    let mut texts: Vec<String> = results.map(|path| read(&path)).collect();
+    texts.push(read(&root.join("tests/fixtures/secrets/manifests.yaml")));
+    texts
+}
+
+#[test]
+fn at_most_one_usual_line_in_a_hundred_is_changed() {
+    let mask = Mask::default();
+    let texts = usual_texts();
+    let mut changed = Vec::new();
+    for text in &texts {
+        let masked = mask.apply(text);
+        assert_eq!(masked.lines().count(), text.lines().count(), "{masked}");
+        let lines = text.lines().zip(masked.lines()).filter(|(before, after)| before != after);
+        changed.extend(lines.map(|(before, after)| format!("- {before}\n+ {after}")));
+    }
+    let lines: usize = texts.iter().map(|text| text.lines().count()).sum();
+    println!("{} of {lines} lines are changed:\n{}", changed.len(), changed.join("\n"));
+    assert!(lines >= 2_000 && changed.len() * 100 <= lines, "{} of {lines}", changed.len());
+}
+
 #[test]
 fn masking_a_masked_text_changes_nothing() {
     let mask = Mask::default();

@@ -104,6 +104,38 @@ fn a_mask_that_fails_hides_the_text() {
 }
 
 #[test]
+fn a_value_that_is_marked_as_sensitive_is_masked_whatever_its_name() {
+    let text = serde_json::json!({"outputs": {"conn": {"value": "abc", "type": "string", "sensitive": true}}});
+    let expected = serde_json::json!({"outputs": {"conn": {"value": "[masked]", "type": "string", "sensitive": true}}});
+    let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap();
+    assert_eq!(masked(&pretty(&text)), pretty(&expected));
+    let yaml = "- key: CONN\n  value: abc\n  masked: true\n";
+    assert_eq!(masked(yaml), yaml.replace("abc", "[masked]"));
+}
+
+/// Each round uncovers what the one before it hid.
+fn that_never_settles() -> String {
+    "a:b@tcp(".repeat(20_000)
+}
+
+#[test]
+fn one_long_line_hides_no_other_line() {
+    let text = format!("the pod is ready\n{}\nrestarts: 3\n", that_never_settles());
+    let masked = masked(&text);
+    assert!(masked.starts_with("the pod is ready\n") && masked.ends_with("\nrestarts: 3\n"), "{}", masked.len());
+    assert!(!masked.contains("b@tcp") && masked.contains(MASKED), "{masked}");
+    assert_eq!(Mask::default().apply(&masked), masked);
+}
+
+#[test]
+fn one_long_string_hides_no_other_value_of_its_json() {
+    let text = serde_json::json!({"pod": "shop-7", "log": that_never_settles(), "restarts": 3}).to_string();
+    let masked: serde_json::Value = serde_json::from_str(&masked(&text)).unwrap();
+    assert_eq!((&masked["pod"], &masked["restarts"]), (&"shop-7".into(), &3.into()), "{masked}");
+    assert!(!masked["log"].as_str().unwrap().contains("b@tcp"), "{masked}");
+}
+
+#[test]
 fn a_masked_json_value_keeps_its_shape() {
     let value = serde_json::json!({"password": "hunter2", "nested": {"note": "used token=abc123", "n": 1}});
     let expected = serde_json::json!({"password": "[masked]", "nested": {"note": "used token=[masked]", "n": 1}});
