@@ -120,7 +120,8 @@ fn decoded_run(text: &str, run: &EncodedRun) -> Option<Run> {
 fn other_run(text: &str, span: Span) -> Option<Run> {
     let run = span.text(text).trim_end_matches('=');
     let digits = run.strip_prefix('x').or_else(|| run.strip_prefix("0x")).unwrap_or(run);
-    let decode: fn(&str) -> Vec<u8> = if digits.len() % 2 == 0 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+    let decode: fn(&str) -> Vec<u8> = if digits.len().is_multiple_of(2) && digits.bytes().all(|b| b.is_ascii_hexdigit())
+    {
         unhex
     } else if run.bytes().all(|b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b)) {
         unbase32

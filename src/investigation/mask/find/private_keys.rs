@@ -1,4 +1,4 @@
-//! Finds private keys in PEM and related armour, and in the format of PuTTY.
+//! Finds private keys in PEM and related armour, and in the format of `PuTTY`.
 
 use std::sync::LazyLock;
 

@@ -142,7 +142,7 @@ fn monitored(word: Word<'_>) -> Option<SecretSpan> {
     Some(SecretSpan::new(start + before.len() + 1, start + arguments.len()))
 }
 
-/// The secret in the lines below its name, in netrc files and those of OpenVPN.
+/// The secret in the lines below its name, in netrc files and those of a VPN.
 fn below(word: Word<'_>) -> Option<SecretSpan> {
     let end = skip_near(word.text, word.end, 8, is_blank);
     if !matches!(byte(word.text, end), b'\n' | b'\r') {

@@ -64,7 +64,7 @@ fn cookie(start: usize, line: &str) -> Option<SecretSpan> {
 /// What stands between the user and the password.
 static GAPS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(["\" \""]).ok());
 
-/// Lines of `userlist.txt` of PgBouncer: `"user" "password"`, and no more behind them.
+/// Lines of `userlist.txt` of a pooler: `"user" "password"`, and no more behind them.
 fn users(text: &str, spans: &mut Vec<SecretSpan>) {
     let Some(gaps) = GAPS.as_ref() else { return };
     for gap in gaps.find_iter(text).map(|gap| gap.start()) {

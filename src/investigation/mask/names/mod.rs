@@ -55,7 +55,7 @@ pub(super) fn secrecy(name: &str) -> Secrecy {
     by_segments(&segments, case)
 }
 
-/// Whether a value only names the key of a secret: `secretKey: password` of an ExternalSecret.
+/// Whether a value only names the key of a secret: `secretKey: password` of an external secret.
 pub(super) fn names_a_key(name: &str, value: &str) -> bool {
     name == "secretKey" && secrecy(value) == Secrecy::Strong
 }
@@ -149,6 +149,7 @@ const STEMS: [&[u8]; 39] = [
 ];
 
 /// A bit for the first three letters of each stem, whatever their case.
+#[expect(clippy::indexing_slicing, reason = "at compile time")]
 const BEGINNINGS: [u64; 512] = {
     let mut table = [0; 512];
     let mut index = 0;

@@ -107,7 +107,7 @@ fn a_mask_that_fails_hides_the_text() {
 fn a_value_that_is_marked_as_sensitive_is_masked_whatever_its_name() {
     let text = serde_json::json!({"outputs": {"conn": {"value": "abc", "type": "string", "sensitive": true}}});
     let expected = serde_json::json!({"outputs": {"conn": {"value": "[masked]", "type": "string", "sensitive": true}}});
-    let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap();
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
     assert_eq!(masked(&pretty(&text)), pretty(&expected));
     let yaml = "- key: CONN\n  value: abc\n  masked: true\n";
     assert_eq!(masked(yaml), yaml.replace("abc", "[masked]"));
@@ -130,7 +130,7 @@ fn one_long_line_hides_no_other_line() {
 #[test]
 fn one_long_string_hides_no_other_value_of_its_json() {
     let text = serde_json::json!({"pod": "shop-7", "log": that_never_settles(), "restarts": 3}).to_string();
-    let masked: serde_json::Value = serde_json::from_str(&masked(&text)).unwrap();
+    let masked: Value = serde_json::from_str(&masked(&text)).unwrap();
     assert_eq!((&masked["pod"], &masked["restarts"]), (&"shop-7".into(), &3.into()), "{masked}");
     assert!(!masked["log"].as_str().unwrap().contains("b@tcp"), "{masked}");
 }
