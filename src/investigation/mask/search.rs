@@ -10,7 +10,7 @@ use super::known_secrets::KnownSecrets;
 use super::line_prefixes;
 use super::names::{self, Secrecy};
 use super::own_rules::OwnRules;
-use super::spans::{self, Grain, SecretSpan, Span};
+use super::spans::{self, Form, Grain, SecretSpan, Span};
 
 /// Escapes within escapes are resolved up to this depth: JSON in JSON in JSON, in a log line.
 const MAX_VIEWS: u8 = 4;
@@ -63,7 +63,8 @@ impl<'m> Search<'m> {
     pub(super) fn round<'t>(&self, text: &'t str, grain: Grain) -> Round<'t> {
         let mut found = Vec::new();
         let json = self.find(text, Depth { views: MAX_VIEWS, layers: MAX_LAYERS }, &mut found);
-        spans::coarsen(text, &mut found, grain, json);
+        let form = if json { Form::Json } else { Form::Other };
+        spans::coarsen(text, &mut found, grain, form);
         Round { masked: spans::replace(text, found), json }
     }
 

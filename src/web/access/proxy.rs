@@ -32,9 +32,9 @@ const MAX_NAME: usize = 100;
 /// A family of headers. A proxy replaces those of one family; one of the other comes from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyHeaders {
-    /// `X-Forwarded-…`.
+    /// `X-Forwarded-User` and its like, of a reverse proxy.
     XForwarded,
-    /// `X-Auth-Request-…`.
+    /// `X-Auth-Request-User` and its like, of a proxy that is asked by another one.
     XAuthRequest,
 }
 

@@ -16,7 +16,8 @@ pub(crate) struct Run {
     pub(crate) decoded: String,
 }
 
-/// Runs of base64, base32 or hexadecimal digits that decode to a text. Adds the ends of runs that the next line may continue behind a prefix.
+/// Runs of base64, base32 or hexadecimal digits that decode to a text. Adds the ends of runs that the next line may
+/// continue behind a prefix.
 pub(crate) fn encoded_runs(text: &str, open: &mut Vec<usize>) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut at = 0;
@@ -52,7 +53,8 @@ struct EncodedRun {
 }
 
 impl EncodedRun {
-    /// The end of the line that another one may continue behind a prefix, if the run is a whole line of an encoded text.
+    /// The end of the line that another one may continue behind a prefix, if the run is a whole line of an encoded
+    /// text.
     fn open_end(&self, text: &str) -> Option<usize> {
         // A word in the line below, with more words behind it, does not continue the run.
         let line = if byte(text, self.span.end) == b' ' { self.first_line(text)?.span } else { self.span };
