@@ -4,18 +4,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::event_reader::EventReader;
 use super::signature::EventSigner;
 use super::wire::decode;
 use crate::bus::connection::Nats;
 use crate::bus::error::{Error, within};
 use crate::bus::names::{TIMELINE, timeline_subject};
-use crate::bus::stream::get::last_on_subject;
+use crate::bus::stream::get::{first_from, last_on_subject};
 use crate::engine::ports::{BrokerUnavailable, Divergence, EventIdentity, Outbox, StoreError};
 use crate::investigation::ids::SessionId;
 use crate::investigation::timeline::TimelineEvent;
 
 const PAGE: u32 = 256;
+/// Messages that are read of one session: more than an investigation has events.
+const MAX_READ: u32 = 10_000;
 /// Enough for the few thousand events of a session that the stream has at most.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -63,25 +64,27 @@ pub(super) async fn is_in_table<O: Outbox>(outbox: &O, event: &TimelineEvent) ->
     Ok(rows.first().map(EventIdentity::of) == Some(EventIdentity::of(event)))
 }
 
-/// The session's events up to a stream sequence, by their numbers. Messages that no worker has signed are ignored.
+/// The session's events up to a stream sequence, by their numbers. Messages that no worker has signed are ignored, and
+/// of more than [`MAX_READ`] messages those behind them: an event that is then published again is dropped by its
+/// number. They are read one by one, because a worker may read single messages and open no consumer.
 pub(super) async fn signed_events(
     nats: &Nats,
     signer: &EventSigner,
     subject: String,
     last_sequence: u64,
 ) -> Result<BTreeMap<u32, TimelineEvent>, Error> {
-    let mut reader = EventReader::open(nats, subject, 0).await?;
     let mut events = BTreeMap::new();
-    loop {
-        let streamed = reader.next().await?;
-        let is_signed = signer.has_signed(&streamed.message.payload, streamed.message.headers.as_ref());
-        if let Some(event) = streamed.event.filter(|_| is_signed) {
+    let mut from = 1;
+    for _ in 0..MAX_READ {
+        let next = first_from(nats, TIMELINE, &subject, from).await?;
+        let Some(message) = next.filter(|message| message.sequence <= last_sequence) else { break };
+        let is_signed = signer.has_signed(&message.payload, Some(&message.headers));
+        if let Some(event) = decode(&subject, &message.payload).filter(|_| is_signed) {
             events.entry(event.session_seq).or_insert(event);
         }
-        if streamed.stream_sequence >= last_sequence {
-            return Ok(events);
-        }
+        from = message.sequence + 1;
     }
+    Ok(events)
 }
 
 /// The number of the last event that both have. Events that are too old for the stream, or older than signatures, count

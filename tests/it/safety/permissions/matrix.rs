@@ -163,6 +163,24 @@ async fn a_right_to_read_a_stream_is_a_right_to_store_its_messages_again() {
 }
 
 #[tokio::test]
+async fn a_role_that_queues_alerts_can_have_an_acknowledgement_stored_anywhere() {
+    // A server answers to the reply subject of a stored message without a check. It is no event: it has no signature.
+    let server = guarded().await;
+    as_root(&server).await.ensure_topology(&TopologySettings::default()).await.unwrap();
+    let jetstream = root_jetstream(&server).await;
+    let mut stored = 0;
+    for role in NatsRole::ALL {
+        let mut client = WireClient::connect(&server, &format!("tarsy-{}", role.as_str())).await;
+        let subject = if role == NatsRole::Web { "tarsy.alerts.low.web" } else { "tarsy.alerts.low" };
+        let reply = format!("tarsy.timeline.{}", Uuid::now_v7());
+        stored += u64::from(client.publish_with_reply(subject, &reply, "{}").await);
+        let messages = async || jetstream.get_stream("TARSY_TIMELINE").await.unwrap().cached_info().state.messages;
+        eventually(role.as_str(), async || messages().await == stored).await;
+    }
+    assert_eq!(stored, 5, "every role but the watcher queues alerts");
+}
+
+#[tokio::test]
 async fn users_with_jwts_have_the_permissions_of_their_role() {
     let operator = Operator::new();
     let server = NatsServer::start_with(&operator.settings()).await;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tarsy::bus::permissions::NatsRole;
+use uuid::Uuid;
 
 use super::{PASSWORD, guarded};
 use crate::interfaces::commands::{Ran, run_with};
@@ -10,6 +11,7 @@ use crate::support::http::{self, Answer};
 use crate::support::nats::NatsServer;
 use crate::support::postgres::TestDatabase;
 use crate::support::process::Tarsy;
+use crate::support::wait::eventually;
 
 /// Broker, database and LLM service, and the files with passwords.
 struct Guarded {
@@ -99,6 +101,37 @@ async fn every_role_works_with_its_permissions_alone() {
         tokio::time::timeout(Duration::from_secs(60), process.ended()).await.expect("it ends");
         assert!(!process.log().contains("Permissions Violation"), "{}", process.log());
     }
+}
+
+/// Alerts whose acknowledgements the broker stores in the timelines of their own sessions, as a producer can.
+async fn forge_acknowledgements(nats: &NatsServer, count: usize) {
+    let options = async_nats::ConnectOptions::with_user_and_password("tarsy-producer".to_owned(), PASSWORD.to_owned());
+    let producer = options.connect(nats.url()).await.unwrap();
+    for number in 0..count {
+        let session = Uuid::now_v7().to_string();
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert("Tarsy-Session-Id", session.as_str());
+        let (reply, body) = (format!("tarsy.timeline.{session}"), format!(r#"{{"alertname": "Forged{number}"}}"#));
+        producer.publish_with_reply_and_headers("tarsy.alerts.normal", reply, headers, body.into()).await.unwrap();
+    }
+    producer.flush().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forged_acknowledgements_in_timelines_stop_no_investigation() {
+    use NatsRole::{Administrator, Producer, Watcher, Worker};
+    let system = Guarded::start().await;
+    system.run(Administrator, &["migrate"]).await.exits(0);
+    forge_acknowledgements(&system.nats, 60).await;
+    let (mut worker, _) = system.role(Worker, &["worker"]).await;
+    let submitted = system.run(Producer, &["submit", "-", "--priority", "normal"]).await.exits(0);
+    let session = uuid_in(&submitted.out);
+    worker.logged(&session).await;
+    system.run(Watcher, &["watch", &session, "--timeout", "60s"]).await.exits(0);
+    let settled = "SELECT count(*) FROM alert_sessions WHERE settled_at IS NOT NULL";
+    eventually("every session is settled", async || system.database.number(settled) == 61).await;
+    assert!(!worker.log().contains("Permissions Violation"), "{}", worker.log());
+    worker.terminate();
 }
 
 async fn post(address: &str, path: &str, body: &str) -> Answer {
