@@ -45,7 +45,7 @@ pub enum SessionsCommand {
     /// List sessions, the newest first
     #[command(alias = "ls")]
     List(SessionsListArgs),
-    /// Show one session: what it did, what it cost, what came of it
+    /// Show one session: what it did, what it used, what came of it
     Show(SessionsShowArgs),
     /// Investigate the alert of a session again, as a new session
     Rerun(SessionsRerunArgs),
