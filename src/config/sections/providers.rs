@@ -50,7 +50,7 @@ pub struct LlmProvider {
     pub connection: Connection,
     #[serde(flatten)]
     pub vertex_ai: VertexAi,
-    /// The price of tokens; without it no cost is shown.
+    /// The price of tokens; without it a drill shows no cost.
     #[serde(skip_serializing_if = "is_default")]
     pub price: Option<Price>,
 }
