@@ -44,8 +44,8 @@ pub const HIDDEN: &str = "[hidden: the text could not be searched for secrets]";
 
 /// A longer text is replaced by [`HIDDEN`]; no port accepts one.
 const MAX_BYTES: usize = 64 << 20;
-/// A masked text is masked again until nothing changes, so that a later masking changes nothing either. A text that does
-/// not settle loses the words around its secrets, and then their lines.
+/// A masked text is masked again until nothing changes, so that a later masking changes nothing either. A text that
+/// does not settle loses the words around its secrets, and then their lines.
 const ROUNDS: [Grain; 10] = [
     Grain::Exact,
     Grain::Exact,

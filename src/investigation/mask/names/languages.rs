@@ -108,8 +108,8 @@ static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 const LOOK_ALIKES: &str = "аеорсухіјѕһԁԛԝьАВЕКМНОРСТУХІЈЅαοερτικνυΑΒΕΖΗΙΚΜΝΟΡΤΥΧ";
 const LATIN: &str = "aeopcyxijshdqwbABEKMHOPCTYXIJSaoepTikvuABEZHIKMNOPTYX";
 
-/// The text with English words for those of other languages, and with ASCII letters for full-width ones and for those that
-/// look like Latin ones within a Latin word; `None` if it has no such word.
+/// The text with English words for those of other languages, and with ASCII letters for full-width ones and for those
+/// that look like Latin ones within a Latin word; `None` if it has no such word.
 pub(in crate::investigation::mask) fn translate(raw: &str) -> Option<DecodedView> {
     if raw.is_ascii() {
         return None;
