@@ -122,7 +122,8 @@ fn pgpass(word: Word<'_>, value: usize) -> Option<SecretSpan> {
         return None;
     }
     let in_run = |b: u8| b.is_ascii_graphic() && b != b'"';
-    let start = back(text, word.start.saturating_sub(128), word.start, in_run);
+    // A host has no sign of equality; the value of a query or of a variable begins behind one.
+    let start = back(text, word.start.saturating_sub(128), word.start, |b| in_run(b) && b != b'=');
     let end = skip_near(text, value, 512, in_run);
     let mut fields = part(text, start, text.floor_char_boundary(end)).splitn(5, ':');
     let mut field = || fields.next();

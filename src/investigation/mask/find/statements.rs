@@ -101,6 +101,9 @@ fn assignments(word: Word<'_>, spans: &mut Vec<SecretSpan>) {
         return;
     }
     let end = near_line_end(word.text, word.end, MAX_LINE);
+    // The same command once more has assignments of its own.
+    let again = part(word.text, word.end, end).find(&format!("{last} {}", word.name()));
+    let end = again.map_or(end, |offset| word.end + offset);
     let mut at = word.end;
     while let Some(equals) = part(word.text, at, end).find('=').map(|offset| at + offset) {
         let name = back(word.text, at, equals, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'));

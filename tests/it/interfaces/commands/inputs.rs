@@ -58,8 +58,11 @@ async fn an_invalid_alert_is_refused_with_the_reason() {
 #[tokio::test]
 async fn completions_of_every_shell_name_no_hidden_command() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let ran = run_with(&[], &["completions", shell], b"").await.exits(0);
-        assert!(ran.out.contains("dead-letters") && !ran.out.contains("evidence-server"), "{shell}");
+        let script = run_with(&[], &["completions", shell], b"").await.exits(0);
+        assert!(script.out.contains("TARSY_COMPLETE") && script.out.contains("tarsy"), "{shell}: {}", script.out);
+        let asks = [("TARSY_COMPLETE", shell), ("_CLAP_COMPLETE_INDEX", "1")];
+        let ran = run_with(&asks, &["--", "tarsy", ""], b"").await.exits(0);
+        assert!(ran.out.contains("dead-letters") && !ran.out.contains("evidence-server"), "{shell}: {}", ran.out);
     }
     run_with(&[], &["completions", "csh"], b"").await.exits(2);
 }

@@ -123,7 +123,7 @@ async fn forged_acknowledgements_in_timelines_stop_no_investigation() {
     let system = Guarded::start().await;
     system.run(Administrator, &["migrate"]).await.exits(0);
     forge_acknowledgements(&system.nats, 60).await;
-    let (mut worker, _) = system.role(Worker, &["worker"]).await;
+    let (worker, _) = system.role(Worker, &["worker"]).await;
     let submitted = system.run(Producer, &["submit", "-", "--priority", "normal"]).await.exits(0);
     let session = uuid_in(&submitted.out);
     worker.logged(&session).await;

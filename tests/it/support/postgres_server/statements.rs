@@ -7,8 +7,14 @@ pub(crate) const LOGGED: [&str; 4] =
     ["log_statement=all", "log_connections=on", "log_disconnections=on", "log_line_prefix=%a|"];
 
 /// The first words of statements that no investigation causes.
-const BACKGROUND: [&str; 3] =
-    ["A small write: shows whether", "Renews the leases of a worker", "Finds orphaned alerts and sessions"];
+const BACKGROUND: [&str; 6] = [
+    "A small write: shows whether",
+    "Renews the leases of a worker",
+    "Finds orphaned alerts and sessions",
+    "The newest settled sessions before a time",
+    "The texts of a session in which people search",
+    "Writes all words of an ended session",
+];
 /// The first words of statements of a new connection, which is counted by itself. A connection is opened when more
 /// statements than ever run at the same time.
 const OPENING: [&str; 2] = ["SET ", "SELECT s.system_identifier"];

@@ -34,6 +34,7 @@ async fn a_person_filters_the_list_and_removes_each_value_by_itself() {
     let system = TestSystem::start(&[]).await;
     system.database.execute(STORMS);
     system.database.execute(WORDS);
+    system.database.store().complete_some_words().await.unwrap();
     let (_web, base) = web_of(&system).await;
     for (width, is_scripted) in [(1280, true), (390, false)] {
         browser.looks(width, "light").await;

@@ -30,6 +30,7 @@ async fn questions_open_below_their_investigation_and_a_search_finds_each() {
     system.database.execute(STORMS);
     let (_web, base) = web_of(&system).await;
     system.database.execute(QUESTIONS);
+    system.database.store().complete_some_words().await.unwrap();
     for (width, is_scripted) in [(1280, true), (390, false)] {
         browser.looks(width, "light").await;
         browser.call("Emulation.setScriptExecutionDisabled", json!({"value": !is_scripted})).await;
