@@ -223,7 +223,8 @@ impl Section {
             let [begin, end] = lines_of else { return None };
             Some(Entry { key: word(entry)?.to_owned(), begin: *begin, end: *end })
         });
-        let is_empty = value.data == Data::Null;
+        let written = line(begin).split('#').next().unwrap_or_default().trim_end();
+        let is_empty = value.data == Data::Null && written.ends_with(':');
         let takes_entries = is_empty || !entries.is_empty() && is_below;
         Self { key, line: begin, end, indent, entries: keyed.collect(), takes_entries }
     }
@@ -334,6 +335,7 @@ worker: {slots: 3}
             ("worker: {slots: 2}\nmcp_servers: {own: {url: u}}\n", 2),
             ("mcp_servers: [a]\n", 1),
             ("mcp_servers: a\n", 1),
+            ("mcp_servers: ~\n", 1),
         ] {
             assert_eq!(refused(file), ComposeError::Section { line, section: "mcp_servers".to_owned() }, "{file}");
         }
