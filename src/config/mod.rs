@@ -32,7 +32,7 @@ pub use examples::{EXAMPLES, Example, example_of};
 pub use hints::hints;
 pub use load::{FILE, find, process_env};
 pub use read::fault::{Fault, Faults, render_faults};
-pub use read::template::{Template, TemplateError};
+pub use read::template::{Resolved, Template, TemplateError};
 pub use secret::{Secret, SecretError, environment_fault};
 pub use sections::agents::Agent;
 pub use sections::chains::{AgentChain, Stage, StageAgent};

@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::Config;
 
-/// The configuration as a file that loads to the same configuration. It contains no secret.
+/// The configuration as a file that loads to the same configuration. Only the fields that are resolved when a file is
+/// loaded have the values of variables; [`Resolved`](super::Resolved) gives them their
+/// references back.
 pub fn show(config: &Config) -> String {
     // Only a failing writer fails, and a String does not.
     emit(config).unwrap_or_else(|error| format!("# {error}\n"))

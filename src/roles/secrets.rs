@@ -107,7 +107,7 @@ fn of_server(server: &McpServer, values: &mut BTreeSet<String>) {
     for name in templates.into_iter().flat_map(Template::variables) {
         let Some(value) = process_env(name) else { continue };
         add_passwords(&value, values);
-        if is_named_secret(name) || !is_harmless(&value) {
+        if may_be_secret(name, &value) {
             values.insert(value);
         }
     }
@@ -130,6 +130,11 @@ fn add_named(name: &str, value: &str, values: &mut BTreeSet<String>) {
     if is_named_secret(name) && !is_place {
         values.insert(value.to_owned());
     }
+}
+
+/// Whether the value of a variable is a secret, by its name or by its form.
+pub fn may_be_secret(name: &str, value: &str) -> bool {
+    is_named_secret(name) || !is_harmless(value)
 }
 
 /// Whether the mask hides a value behind this name.

@@ -6,22 +6,25 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::load_config;
 use crate::cli::args::{ConfigCommand, ExampleArgs, GlobalArgs, JsonArgs};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::line;
 use crate::config::{
-    Composed, Config, EXAMPLE, EXAMPLES, Fault, compose, describe, example_of, find, hints, process_env, show,
+    Composed, Config, EXAMPLE, EXAMPLES, Fault, Resolved, Template, compose, describe, example_of, find, hints,
+    process_env, show,
 };
 use crate::roles::init::{self, Existing};
+use crate::roles::secrets::may_be_secret;
 
 pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result<Exit> {
     let (text, exit) = match command {
         ConfigCommand::Example(ExampleArgs { case: Some(case), into: Some(file), .. }) => add(&case, &file)?,
         ConfigCommand::Example(args) => (example(&args), Exit::Done),
         ConfigCommand::Show(args) => {
-            let config = load_config(global)?;
-            (if args.json { line(&config)? } else { show(&config) }, Exit::Done)
+            let file = find(global.config.clone());
+            let config = Config::load(file.as_deref(), &process_env)?;
+            let shown = if args.json { line(&config)? } else { show(&config) };
+            (secrets_in(file.as_deref())?.unresolved(&shown), Exit::Done)
         }
         ConfigCommand::Check(args) => check(find(global.config.clone()).as_deref(), args)?,
     };
@@ -31,6 +34,14 @@ pub(super) fn run(global: &GlobalArgs, command: ConfigCommand) -> anyhow::Result
         out.write_all(b"\n")?;
     }
     Ok(exit)
+}
+
+/// The values of the variables in a file that may be secrets.
+fn secrets_in(file: Option<&Path>) -> anyhow::Result<Resolved> {
+    let mut resolved = Resolved::default();
+    let text = file.map(read).transpose()?.flatten();
+    resolved.add(&Template::new(text.unwrap_or_default()), &process_env, may_be_secret);
+    Ok(resolved)
 }
 
 fn example(args: &ExampleArgs) -> String {

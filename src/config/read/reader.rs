@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::fault::{Fault, did_you_mean};
-use super::template::{Template, is_variable_name};
+use super::template::{Resolved, Template, is_variable_name};
 use super::units::{parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens};
 use super::yaml::{Data, Node};
 use crate::config::Env;
@@ -15,16 +15,20 @@ use crate::config::Env;
 pub(crate) struct Context<'e> {
     env: Env<'e>,
     faults: RefCell<Vec<Fault>>,
+    resolved: RefCell<Resolved>,
 }
 
 impl<'e> Context<'e> {
     pub(crate) fn new(env: Env<'e>) -> Self {
-        Self { env, faults: RefCell::default() }
+        Self { env, faults: RefCell::default(), resolved: RefCell::default() }
     }
 
-    /// The faults, sorted by line.
+    /// The faults, sorted by line. None shows the value of a variable.
     pub(crate) fn into_faults(self) -> Vec<Fault> {
-        let mut faults = self.faults.into_inner();
+        let (mut faults, resolved) = (self.faults.into_inner(), self.resolved.into_inner());
+        for fault in &mut faults {
+            fault.problem = resolved.unresolved(&fault.problem);
+        }
         faults.sort_by_key(|fault| fault.line);
         faults
     }
@@ -118,7 +122,10 @@ impl<'c> Field<'c> {
         };
         let template = Template::new(text);
         match template.resolve(self.context.env) {
-            Ok(text) => Some((template, text)),
+            Ok(text) => {
+                self.context.resolved.borrow_mut().add(&template, self.context.env, |_, _| true);
+                Some((template, text))
+            }
             Err(error) => {
                 self.fault(error.to_string());
                 None

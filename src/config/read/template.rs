@@ -1,5 +1,7 @@
 //! Text with references `${VAR}` and `${VAR:-default}`, which are resolved only where the value is used.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::config::Env;
@@ -77,6 +79,40 @@ impl Template {
     }
 }
 
+/// The values of variables, which no message shows: texts that contain one get its reference back.
+#[derive(Clone, Default)]
+pub struct Resolved(BTreeMap<String, String>);
+
+impl std::fmt::Debug for Resolved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.values()).finish()
+    }
+}
+
+impl Resolved {
+    /// A shorter value is part of many texts.
+    const MIN_BYTES: usize = 4;
+
+    /// Keeps the values of the variables of a template for which `is_kept` holds, a function of name and value.
+    pub fn add(&mut self, template: &Template, env: Env<'_>, is_kept: impl Fn(&str, &str) -> bool) {
+        for name in template.variables() {
+            if let Some(value) = env(name).filter(|value| value.len() >= Self::MIN_BYTES && is_kept(name, value)) {
+                self.0.insert(value.escape_debug().to_string(), name.to_owned());
+                self.0.insert(value, name.to_owned());
+            }
+        }
+    }
+
+    /// The text with references in place of the values.
+    pub fn unresolved(&self, text: &str) -> String {
+        let mut longest_first: Vec<_> = self.0.iter().collect();
+        longest_first.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
+        longest_first
+            .into_iter()
+            .fold(text.to_owned(), |text, (value, name)| text.replace(value.as_str(), &format!("${{{name}}}")))
+    }
+}
+
 pub(super) fn is_variable_name(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && name.chars().next().is_some_and(|c| !c.is_ascii_digit())
@@ -91,6 +127,21 @@ mod tests {
         let names = |text: &str| Template::new(text).variables().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(names("a ${A} $${B} ${C:-d} ${E"), ["A", "C"]);
         assert_eq!(names("plain"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_text_with_the_value_of_a_variable_gets_its_reference_back() {
+        let env = |name: &str| match name {
+            "TOKEN" => Some("a\"b-s3cret".to_owned()),
+            "PART" => Some("s3cret".to_owned()),
+            "SHORT" => Some("abc".to_owned()),
+            _ => None,
+        };
+        let mut resolved = Resolved::default();
+        resolved.add(&Template::new("${TOKEN} ${PART} ${SHORT} ${NONE:-x}"), &env, |_, _| true);
+        let text = "a\"b-s3cret, \"a\\\"b-s3cret\", s3cret, abc";
+        assert_eq!(resolved.unresolved(text), "${TOKEN}, \"${TOKEN}\", ${PART}, abc");
+        assert!(!format!("{resolved:?}").contains("s3cret"));
     }
 
     #[test]

@@ -97,6 +97,31 @@ fn the_example_is_free_of_faults_and_shows_no_secret() {
 }
 
 #[test]
+fn the_value_of_a_secret_variable_is_in_no_output() {
+    let directory = ConfigDirectory::new();
+    let valid = "mcp_servers: {a: {url: 'https://mcp.example/${K8S_TOKEN}/mcp'}}\n\
+                 streams: {placement: {cluster: 'c-${K8S_TOKEN}'}}\n";
+    for arguments in [&["config", "show"][..], &["config", "show", "--json"], &["config", "check"]] {
+        let printed = printed(&directory.run(arguments, Some(&directory.file(valid))));
+        assert!(!printed.contains("s3cret"), "{arguments:?}: {printed}");
+        assert_eq!(printed.contains("/${K8S_TOKEN}/mcp"), arguments.contains(&"show"), "{arguments:?}: {printed}");
+    }
+    for faulty in [
+        "mcp_servers: {a: {url: 'ftp://${K8S_TOKEN}'}}",
+        "sources: {a: {type: '${K8S_TOKEN}', title: '{/x', key: [a]}}",
+        "streams: {placement: {cluster: 'a b ${K8S_TOKEN}'}, storage: '${K8S_TOKEN}'}",
+        "agents: {a: {iteration_strategy: '${K8S_TOKEN}'}}",
+    ] {
+        for arguments in [&["config", "show"][..], &["config", "check"], &["config", "check", "--json"], &["worker"]] {
+            let output = directory.run(arguments, Some(&directory.file(faulty)));
+            let printed = printed(&output);
+            assert_eq!(output.status.code(), Some(78), "{faulty}: {printed}");
+            assert!(!printed.contains("s3cret"), "{faulty}: {printed}");
+        }
+    }
+}
+
+#[test]
 fn the_settings_in_force_are_printed_for_programs() {
     let directory = ConfigDirectory::new();
     let shown = directory.run(&["config", "show", "--json"], None);
