@@ -1,6 +1,10 @@
-//! Connection permits: which client may hold a connection, and which idle connection is closed for a new one.
+//! Connection permits: which client may hold a connection, and which connection is closed for a new one.
+//!
+//! A connection is unauthenticated from its first byte until a request on it has proven its sender. The unauthenticated
+//! ones have a share of the permits of their own, and give way first: whatever clients without credentials do, those
+//! with credentials get the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,8 +12,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A permit is not revoked before its connection has been idle for this long: a request may be on the way.
-const MIN_IDLE: Duration = Duration::from_millis(250);
+/// A connection that waits for less than this keeps its permit: a request, or its proof, may be on the way. One of an
+/// address that crowds out others does not.
+const MIN_WAIT: Duration = Duration::from_millis(250);
+/// The part of all permits that unauthenticated connections may hold for longer.
+const UNAUTHENTICATED_SHARE: usize = 4;
+/// So many of them may always be open.
+const MIN_UNAUTHENTICATED: usize = 16;
 
 /// How many connections there may be at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +27,14 @@ pub struct Limits {
     pub connections: usize,
     /// From one IPv4 address, or from one IPv6 network of 64 bits.
     pub per_address: usize,
+}
+
+impl Limits {
+    /// How many of the connections may be unauthenticated for longer than a moment. A burst of honest clients begins
+    /// without authentication as well.
+    pub fn unauthenticated(self) -> usize {
+        (self.connections / UNAUTHENTICATED_SHARE).max(MIN_UNAUTHENTICATED).min(self.connections)
+    }
 }
 
 /// Hands out the connection permits of one listener.
@@ -38,9 +55,18 @@ struct OpenConnections {
 #[derive(Debug)]
 struct OpenConnection {
     address: IpAddr,
-    /// `None` while a request is being answered.
-    idle_since: Option<Instant>,
+    state: State,
     revoked: CancellationToken,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Since the connection was opened, or since a new request came after an answered one.
+    Unauthenticated(Instant),
+    /// An authenticated request is being answered.
+    InUse,
+    /// Since the answer to an authenticated request ended.
+    Idle(Instant),
 }
 
 impl ConnectionLimiter {
@@ -49,20 +75,16 @@ impl ConnectionLimiter {
         Self { listener, limits, open: Arc::default() }
     }
 
-    /// A permit for a connection from this address. At the limit, the connection that has been idle for longest loses
-    /// its permit; `None` when every connection is in use: the new one has to be closed.
+    /// A permit for a connection from this address. At a limit another connection loses its permit; `None` when none
+    /// may lose it: the new one has to be closed.
     pub fn acquire(&self, from: IpAddr) -> Option<Arc<ConnectionPermit>> {
         let (address, now) = (network(from), Instant::now());
         let mut open = lock(&self.open);
-        let from_address = open.by_number.values().filter(|connection| connection.address == address).count();
-        let is_full = open.by_number.len() >= self.limits.connections;
-        if from_address >= self.limits.per_address || is_full {
-            let is_candidate =
-                |connection: &OpenConnection| from_address < self.limits.per_address || connection.address == address;
-            let Some(number) = longest_idle(&open, now, is_candidate) else {
-                self.count("refused");
-                return None;
-            };
+        let Some(superseded) = open.superseded_by(address, self.limits, now) else {
+            self.count("refused");
+            return None;
+        };
+        for number in superseded {
             if let Some(connection) = open.by_number.remove(&number) {
                 connection.revoked.cancel();
                 self.count("evicted");
@@ -70,7 +92,7 @@ impl ConnectionLimiter {
         }
         let (number, revoked) = (open.next_number, CancellationToken::new());
         open.next_number += 1;
-        let connection = OpenConnection { address, idle_since: Some(now), revoked: revoked.clone() };
+        let connection = OpenConnection { address, state: State::Unauthenticated(now), revoked: revoked.clone() };
         open.by_number.insert(number, connection);
         Some(Arc::new(ConnectionPermit { open: Arc::clone(&self.open), number, revoked }))
     }
@@ -80,14 +102,79 @@ impl ConnectionLimiter {
     }
 }
 
-fn lock(open: &Mutex<OpenConnections>) -> MutexGuard<'_, OpenConnections> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
+impl OpenConnections {
+    /// The connections that give way to a new one from this address; `None` if it has to be refused.
+    fn superseded_by(&self, address: IpAddr, limits: Limits, now: Instant) -> Option<Vec<u64>> {
+        let mut superseded = Vec::new();
+        let is_own = |connection: &OpenConnection| connection.address == address;
+        if self.by_number.values().filter(|connection| is_own(connection)).count() >= limits.per_address {
+            let own = self.longest_unauthenticated(now, is_own).or_else(|| self.longest_idle(now, is_own))?;
+            superseded.push(own);
+        }
+        let unauthenticated = self.waiting(now, OpenConnection::unauthenticated_since, |_| true);
+        let excess = (unauthenticated.len() + 1).saturating_sub(limits.unauthenticated());
+        superseded.extend(unauthenticated.into_iter().take(excess));
+        if self.by_number.len() - superseded.len() >= limits.connections {
+            let crowding = self.of_crowd_beside(address).or_else(|| self.longest_unauthenticated(now, |_| true));
+            superseded.push(crowding.or_else(|| self.longest_idle(now, |_| true))?);
+        }
+        Some(superseded)
+    }
+
+    /// The oldest unauthenticated connection of the address that has most of them, if they are at least twice as many
+    /// as this address would have.
+    fn of_crowd_beside(&self, address: IpAddr) -> Option<u64> {
+        let mut crowds = HashMap::<IpAddr, (usize, u64)>::new();
+        let unauthenticated = self.by_number.iter().filter(|(_, it)| it.unauthenticated_since().is_some());
+        for (number, connection) in unauthenticated {
+            crowds.entry(connection.address).or_insert((0, *number)).0 += 1;
+        }
+        let own = crowds.get(&address).map_or(0, |(count, _)| *count);
+        let (count, oldest) = crowds.into_values().max()?;
+        (count >= 2 * (own + 1)).then_some(oldest)
+    }
+
+    fn longest_unauthenticated(&self, now: Instant, is_candidate: impl Fn(&OpenConnection) -> bool) -> Option<u64> {
+        self.waiting(now, OpenConnection::unauthenticated_since, is_candidate).first().copied()
+    }
+
+    fn longest_idle(&self, now: Instant, is_candidate: impl Fn(&OpenConnection) -> bool) -> Option<u64> {
+        self.waiting(now, OpenConnection::idle_since, is_candidate).first().copied()
+    }
+
+    /// The connections that have waited for long enough to give way, the one that has waited for longest first.
+    fn waiting(
+        &self,
+        now: Instant,
+        since: fn(&OpenConnection) -> Option<Instant>,
+        is_candidate: impl Fn(&OpenConnection) -> bool,
+    ) -> Vec<u64> {
+        let candidates = self.by_number.iter().filter(|(_, connection)| is_candidate(connection));
+        let since = candidates.filter_map(|(number, connection)| Some((since(connection)?, *number)));
+        let mut waiting: Vec<_> = since.filter(|(since, _)| now.duration_since(*since) >= MIN_WAIT).collect();
+        waiting.sort_unstable();
+        waiting.into_iter().map(|(_, number)| number).collect()
+    }
 }
 
-fn longest_idle(open: &OpenConnections, now: Instant, is_candidate: impl Fn(&OpenConnection) -> bool) -> Option<u64> {
-    let candidates = open.by_number.iter().filter(|(_, connection)| is_candidate(connection));
-    let idle = candidates.filter_map(|(number, connection)| Some((connection.idle_since?, *number)));
-    idle.filter(|(since, _)| now.duration_since(*since) >= MIN_IDLE).min().map(|(_, number)| number)
+impl OpenConnection {
+    fn unauthenticated_since(&self) -> Option<Instant> {
+        match self.state {
+            State::Unauthenticated(since) => Some(since),
+            State::InUse | State::Idle(_) => None,
+        }
+    }
+
+    fn idle_since(&self) -> Option<Instant> {
+        match self.state {
+            State::Idle(since) => Some(since),
+            State::InUse | State::Unauthenticated(_) => None,
+        }
+    }
+}
+
+fn lock(open: &Mutex<OpenConnections>) -> MutexGuard<'_, OpenConnections> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The unit that `per_address` counts: an IPv4 address, or the IPv6 network that a provider gives to one customer.
@@ -115,15 +202,25 @@ impl ConnectionPermit {
         self.revoked.cancelled().await;
     }
 
-    /// Marks the connection as in use until the guard is dropped. Meanwhile its permit is not revoked.
-    pub fn in_use(self: &Arc<Self>) -> InUse {
-        self.set_idle_since(None);
-        InUse(Arc::clone(self))
+    /// A request has arrived: the connection is unauthenticated until [`Self::authenticate`]. Drop the guard when its
+    /// answer is written.
+    pub fn begin(self: &Arc<Self>) -> Exchange {
+        self.change(|state| match state {
+            State::Idle(_) => State::Unauthenticated(Instant::now()),
+            State::Unauthenticated(_) | State::InUse => state,
+        });
+        Exchange(Arc::clone(self))
     }
 
-    fn set_idle_since(&self, idle_since: Option<Instant>) {
+    /// The sender of the request is known, or the listener serves everyone. The connection keeps its permit until the
+    /// answer is written; a connection without [`Self::begin`], until its end.
+    pub fn authenticate(&self) {
+        self.change(|_| State::InUse);
+    }
+
+    fn change(&self, change: impl FnOnce(State) -> State) {
         if let Some(connection) = lock(&self.open).by_number.get_mut(&self.number) {
-            connection.idle_since = idle_since;
+            connection.state = change(connection.state);
         }
     }
 }
@@ -134,13 +231,16 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// The guard of a connection that is in use.
+/// The guard of a request and its answer.
 #[derive(Debug)]
-pub struct InUse(Arc<ConnectionPermit>);
+pub struct Exchange(Arc<ConnectionPermit>);
 
-impl Drop for InUse {
+impl Drop for Exchange {
     fn drop(&mut self) {
-        self.0.set_idle_since(Some(Instant::now()));
+        self.0.change(|state| match state {
+            State::InUse => State::Idle(Instant::now()),
+            State::Idle(_) | State::Unauthenticated(_) => state,
+        });
     }
 }
 
@@ -156,24 +256,29 @@ mod tests {
         ConnectionLimiter::new("alerts", Limits { connections, per_address })
     }
 
+    fn is_revoked(permit: &ConnectionPermit) -> bool {
+        permit.revoked.is_cancelled()
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn the_longest_idle_connection_is_revoked_and_one_in_use_is_kept() {
+    async fn the_longest_waiting_connection_is_revoked_and_one_in_use_is_kept() {
         let limiter = limiter(9, 2);
         let (first, second) = (limiter.acquire(address(1)).unwrap(), limiter.acquire(address(1)).unwrap());
         assert!(limiter.acquire(address(1)).is_none(), "both were opened just now");
         let other = limiter.acquire(address(2)).unwrap();
-        tokio::time::advance(MIN_IDLE).await;
-        let answering = first.in_use();
+        tokio::time::advance(MIN_WAIT).await;
+        let answering = first.begin();
+        first.authenticate();
         let third = limiter.acquire(address(1)).unwrap();
-        let is_revoked = |permit: &ConnectionPermit| permit.revoked.is_cancelled();
         assert_eq!([&first, &second, &third, &other].map(|permit| is_revoked(permit)), [false, true, false, false]);
         drop(second);
-        tokio::time::advance(MIN_IDLE).await;
-        let in_use = third.in_use();
+        tokio::time::advance(MIN_WAIT).await;
+        let in_use = third.begin();
+        third.authenticate();
         assert!(limiter.acquire(address(1)).is_none(), "every connection has a request in flight");
         drop(answering);
         assert!(limiter.acquire(address(1)).is_none(), "its client may be about to send another request");
-        tokio::time::advance(MIN_IDLE).await;
+        tokio::time::advance(MIN_WAIT).await;
         assert!(limiter.acquire(address(1)).is_some() && is_revoked(&first) && !is_revoked(&third));
         drop((in_use, third));
         assert!(limiter.acquire(address(1)).is_some(), "a permit ends with its connection");
@@ -184,9 +289,64 @@ mod tests {
         let limiter = limiter(2, 2);
         let (first, second) = (limiter.acquire(address(1)).unwrap(), limiter.acquire(address(2)).unwrap());
         assert!(limiter.acquire(address(3)).is_none());
-        tokio::time::advance(MIN_IDLE).await;
-        let _in_use = first.in_use();
-        assert!(limiter.acquire(address(3)).is_some() && second.revoked.is_cancelled());
+        tokio::time::advance(MIN_WAIT).await;
+        let _in_use = first.begin();
+        first.authenticate();
+        assert!(limiter.acquire(address(3)).is_some() && is_revoked(&second));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_authentication_gives_way_before_an_idle_connection() {
+        let limiter = limiter(3, 3);
+        let (first, second, third) = [1, 2, 3].map(|last| limiter.acquire(address(last)).unwrap()).into();
+        drop(first.begin());
+        first.authenticate();
+        let answered = first.begin();
+        first.authenticate();
+        drop(answered);
+        tokio::time::advance(2 * MIN_WAIT).await;
+        let _slow = (second.begin(), third.begin());
+        let fourth = limiter.acquire(address(4)).unwrap();
+        assert_eq!([&first, &second, &third].map(|permit| is_revoked(permit)), [false, true, false]);
+        fourth.authenticate();
+        let _fifth = limiter.acquire(address(5)).unwrap();
+        assert!(is_revoked(&third) && !is_revoked(&first));
+        let _next = first.begin();
+        tokio::time::advance(MIN_WAIT).await;
+        assert!(limiter.acquire(address(6)).is_some(), "a later request has to be authenticated again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_that_crowd_all_places_without_authentication_cannot_keep_out_others() {
+        let limits = Limits { connections: 256, per_address: 16 };
+        assert_eq!(limits.unauthenticated(), 64);
+        let limiter = ConnectionLimiter::new("alerts", limits);
+        let known: Vec<_> = (0..16).filter_map(|_| limiter.acquire(address(9))).collect();
+        known.iter().for_each(|permit| permit.authenticate());
+        let flood = |from, to| {
+            let members = (from..to).flat_map(|last| (0..16).map(move |_| last));
+            members.filter_map(|last| limiter.acquire(address(last))).collect::<Vec<_>>()
+        };
+        // Of many addresses, at once.
+        let burst = flood(20, 40);
+        assert_eq!(burst.len(), 240, "every place that is left");
+        let honest = limiter.acquire(address(8)).expect("a place beside the crowd");
+        tokio::time::advance(MIN_WAIT).await;
+        let crowd = flood(1, 5);
+        let waiting = burst.iter().filter(|permit| !is_revoked(permit)).count();
+        assert_eq!((crowd.len(), waiting), (64, limits.unauthenticated() - 2), "one place is for each newcomer");
+        assert!(!is_revoked(&honest));
+        // Each of them connects again as soon as it is closed, and no time passes.
+        let other = limiter.acquire(address(7)).expect("a place beside the crowd");
+        let again = flood(1, 5);
+        assert!(again.len() < crowd.len());
+        assert!(!is_revoked(&other) && known.iter().all(|permit| !is_revoked(permit)));
+    }
+
+    #[test]
+    fn a_quarter_of_the_permits_needs_no_authentication_but_sixteen_at_least() {
+        let of = |connections| Limits { connections, per_address: connections }.unauthenticated();
+        assert_eq!([1, 16, 40, 64, 256, 1_024].map(of), [1, 16, 16, 16, 64, 256]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::http::Extensions;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::writes::TimedWrites;
-use super::{ConnectionLimiter, ConnectionPermit, InUse, Limits};
+use super::{ConnectionLimiter, ConnectionPermit, Exchange, Limits};
 
 /// The pause after a failed accept: the process is out of file descriptors, and trying again at once does not help.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -53,8 +54,20 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
 
+/// An extension of every request: the permit of its connection.
+#[derive(Clone, Debug)]
+struct Permit(Arc<ConnectionPermit>);
+
+/// The sender of the request with these extensions is known, or needs not be: no newer connection takes the place of
+/// its connection until the answer is written.
+pub fn authenticated(request: &Extensions) {
+    if let Some(Permit(permit)) = request.get() {
+        permit.authenticate();
+    }
+}
+
 /// Serves every connection with a new `S` until `stop` is cancelled, then drains the open connections. Each request has
-/// a [`ClientAddress`].
+/// a [`ClientAddress`], and is unauthenticated until the service calls [`authenticated`].
 pub async fn serve<S, B>(listener: TcpListener, options: Options, new_service: impl Fn() -> S, stop: CancellationToken)
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send + 'static,
@@ -117,10 +130,11 @@ impl Connection {
         let of_requests = Arc::clone(&permit);
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(client);
-            let (in_use, response) = (of_requests.in_use(), service.call(request));
+            request.extensions_mut().insert(Permit(Arc::clone(&of_requests)));
+            let (exchange, response) = (of_requests.begin(), service.call(request));
             async move {
                 let response = response.await?;
-                Ok::<_, Infallible>(response.map(|body| BodyInUse { body, _in_use: in_use }))
+                Ok::<_, Infallible>(response.map(|body| Answer { body, _exchange: exchange }))
             }
         });
         let stream = TimedWrites::new(stream, options.name, options.write_timeout);
@@ -146,13 +160,13 @@ impl Connection {
     }
 }
 
-/// The body of a response: its connection is in use until all of it is written, which takes long for a stream.
-struct BodyInUse<B> {
+/// The body of a response: the exchange lasts until all of it is written, which takes long for a stream.
+struct Answer<B> {
     body: B,
-    _in_use: InUse,
+    _exchange: Exchange,
 }
 
-impl<B: Body + Unpin> Body for BodyInUse<B> {
+impl<B: Body + Unpin> Body for Answer<B> {
     type Data = B::Data;
     type Error = B::Error;
 

@@ -1,13 +1,13 @@
 //! TCP listeners: how many connections one may hold, in all and from one client, the HTTP listener of the
 //! roles, and the bearer token of a listener.
 //!
-//! An idle connection costs its client nothing. So a listener at its limit closes the connection that has been idle for
-//! longest, and honest clients are served beside any number of silent ones.
+//! A connection costs its client nothing until it proves who it is. So unauthenticated connections have a share of their
+//! own and give way first, the oldest one before the others: honest clients are served beside any number of silent ones.
 
 mod connections;
 pub mod http;
 mod token;
 mod writes;
 
-pub use connections::{ConnectionLimiter, ConnectionPermit, InUse, Limits};
+pub use connections::{ConnectionLimiter, ConnectionPermit, Exchange, Limits};
 pub use token::Token;

@@ -1,13 +1,16 @@
 //! Checks a request and reads its alerts.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::extract::Request;
 use chrono::Utc;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::HeaderMap;
+use hyper::body::{Body as _, Bytes};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request};
 
 use super::alerts::{self, ReadBody};
 use super::endpoint::Endpoint;
@@ -17,6 +20,7 @@ use super::response::Rejection;
 use super::{HeaderRules, InboundAlerts, Settings};
 use crate::investigation::alert::Severity;
 use crate::investigation::intake::headers::TRACEPARENT;
+use crate::listener::http::{self, ClientAddress};
 
 /// A client whose body was too slow may try again soon.
 const SLOW_BODY_RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -32,29 +36,26 @@ pub(super) enum Read {
     Alerts { source: &'static str, alerts: InboundAlerts },
     /// Nothing, for this reason.
     Ignored { source: &'static str, reason: String },
-    /// CloudEvents may be sent from this origin.
-    Handshake(HeaderValue),
 }
 
 /// Checks the head of a request, then reads its body: the body of a client that lacks a token is not read.
 pub(super) async fn read(
     settings: &Settings,
     endpoint: Option<Endpoint<'_>>,
-    request: Request<Incoming>,
+    request: Request,
 ) -> Result<Read, Rejection> {
     let (head, body) = request.into_parts();
     let endpoint = endpoint.ok_or(Rejection::UnknownPath)?;
-    if let Some(origin) = handshake(endpoint, &head) {
-        return Ok(Read::Handshake(origin));
-    }
-    if head.method != Method::POST {
-        return Err(Rejection::MethodNotAllowed);
-    }
     let proof = check_sender(settings, endpoint, &head.headers)?;
+    if proof == HeaderCover::Covered {
+        http::authenticated(&head.extensions);
+    }
     let requested = priority(head.uri.query().unwrap_or_default())?;
     let (headers, ignored_headers) = described(&head.headers, &settings.headers, proof)?;
     let body = read_body(settings, body).await?;
-    let session_id = match check_body(endpoint, &head.headers, &body).await? {
+    let proven = check_body(endpoint, &head, &body).await?;
+    http::authenticated(&head.extensions);
+    let session_id = match proven {
         Proven::Alert(session_id) => session_id,
         Proven::Control(reason) => {
             return Ok(Read::Ignored { source: alerts::source_word(endpoint.source().unwrap_or_default()), reason });
@@ -77,11 +78,13 @@ pub(super) async fn read(
     }
 }
 
-/// The origin of a handshake of CloudEvents, which is answered for the paths of sources. It reveals nothing and permits
-/// nothing: each event still needs the proof of its source.
-fn handshake(endpoint: Endpoint<'_>, head: &Parts) -> Option<HeaderValue> {
-    let is_handshake = head.method == Method::OPTIONS && endpoint.source().is_some();
-    head.headers.get(REQUEST_ORIGIN).filter(|_| is_handshake).cloned()
+/// The origin of a handshake of CloudEvents. Its answer reveals nothing and permits nothing: each event still needs the
+/// proof of its source.
+///
+/// # Errors
+/// When it names none.
+pub(super) fn handshake(headers: &HeaderMap) -> Result<HeaderValue, Rejection> {
+    headers.get(REQUEST_ORIGIN).cloned().ok_or(Rejection::MethodNotAllowed)
 }
 
 /// Checks the token of the sender. Returns whether a signature has to cover the body.
@@ -106,9 +109,11 @@ enum HeaderCover {
     Uncovered,
 }
 
-async fn check_body(endpoint: Endpoint<'_>, headers: &HeaderMap, body: &[u8]) -> Result<Proven, Rejection> {
+async fn check_body(endpoint: Endpoint<'_>, head: &Parts, body: &[u8]) -> Result<Proven, Rejection> {
     let Endpoint::Hook(hook) = endpoint else { return Ok(Proven::Alert(None)) };
-    let proven = hook.proof.check_body(Signed { source: hook.source, headers, body, now: Utc::now() }).await?;
+    let sender = head.extensions.get().map_or(Ipv4Addr::UNSPECIFIED.into(), |ClientAddress(address)| *address);
+    let signed = Signed { source: hook.source, headers: &head.headers, body, sender, now: Utc::now() };
+    let proven = hook.proof.check_body(signed).await?;
     if !hook.proof.is_of_body()
         && let Some(reason) = unsigned_control(body)
     {
@@ -158,7 +163,7 @@ fn forwarded(headers: &HeaderMap, rules: &HeaderRules) -> Result<Vec<(&'static s
 }
 
 /// Reads the whole body. If its declared length is too large, nothing is read; otherwise reading stops at the limit.
-async fn read_body(settings: &Settings, body: Incoming) -> Result<Bytes, Rejection> {
+async fn read_body(settings: &Settings, body: Body) -> Result<Bytes, Rejection> {
     let limit = settings.max_body_bytes;
     let too_large = || Rejection::TooLarge(format!("body is larger than {limit} bytes"));
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::Bytes;
+use axum::body::Body;
+use axum::response::Response;
+use hyper::StatusCode;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::{PublishError, Published};
@@ -67,7 +67,7 @@ impl From<PublishError> for Rejection {
 }
 
 /// The response to a request.
-pub(super) fn response(outcome: Result<Accepted, Rejection>) -> Response<Full<Bytes>> {
+pub(super) fn response(outcome: Result<Accepted, Rejection>) -> Response {
     match outcome {
         Ok(Accepted::Published(report)) => json_response(StatusCode::ACCEPTED, &report.json(), Vec::new()),
         Ok(Accepted::Ignored(reason)) => json_response(StatusCode::ACCEPTED, &json!({"ignored": reason}), Vec::new()),
@@ -112,7 +112,7 @@ impl Rejection {
         Self::Unavailable { reason: reason.to_owned(), retry_after: UNAVAILABLE_RETRY_DELAY }
     }
 
-    fn response(self) -> Response<Full<Bytes>> {
+    fn response(self) -> Response {
         let (status, reason, headers): (_, Cow<'static, str>, Headers) = match self {
             Self::UnknownPath => {
                 let reason = "not found; use POST /alertmanager, /grafana, /alert or /hooks/<source> (`tarsy sources \
@@ -154,8 +154,8 @@ impl Rejection {
     }
 }
 
-fn json_response(status: StatusCode, body: &Value, headers: Headers) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(format!("{body}\n"))));
+fn json_response(status: StatusCode, body: &Value, headers: Headers) -> Response {
+    let mut response = Response::new(Body::from(format!("{body}\n")));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in headers {

@@ -1,20 +1,22 @@
 //! Serves the receiver's endpoints and counts its requests and connections.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper::{HeaderMap, Request, Response};
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::post;
+use axum::{Extension, Router};
+use hyper::HeaderMap;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 use super::endpoint::Endpoint;
-use super::request::{Read, read};
+use super::request::{Read, handshake, read};
 use super::response::{Accepted, Rejection, Report, response};
 use super::{Queue, Settings};
 use crate::engine::trace::{self, servers};
@@ -44,16 +46,65 @@ pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q
         drain_timeout: DRAIN_TIMEOUT,
         over_limit_response: OVER_LIMIT,
     };
-    let receiver = Arc::new(Receiver { settings, queue });
+    let router = router(Arc::new(Receiver { settings, queue }));
     let new_service = || {
-        let (receiver, counted) = (Arc::clone(&receiver), CountedConnection::new());
-        service_fn(move |request| {
-            let _ends_with_the_connection = &counted;
-            let receiver = Arc::clone(&receiver);
-            async move { Ok::<_, Infallible>(receiver.respond(request).await) }
-        })
+        let counted = Arc::new(CountedConnection::new());
+        TowerToHyperService::new(router.clone().layer(Extension(counted)))
     };
     http::serve(listener, options, new_service, stop).await;
+}
+
+/// The first layer is the innermost.
+fn router<Q: Queue>(receiver: Shared<Q>) -> Router {
+    let hook = || post(take::<Q>).options(ask::<Q>);
+    Router::new()
+        .route("/alertmanager", post(take::<Q>))
+        .route("/grafana", post(take::<Q>))
+        .route("/alert", post(take::<Q>))
+        .route("/hooks/{source}", hook())
+        .route("/hooks/{source}/{*token}", hook())
+        .fallback(async || response(Err(Rejection::UnknownPath)))
+        .method_not_allowed_fallback(async || response(Err(Rejection::MethodNotAllowed)))
+        .layer(from_fn_with_state(Arc::clone(&receiver), observe::<Q>))
+        .with_state(receiver)
+}
+
+/// Takes the alerts of a request.
+async fn take<Q: Queue>(State(receiver): State<Shared<Q>>, request: Request) -> Response {
+    let path = request.uri().path().to_owned();
+    let endpoint = Endpoint::of_path(&path, &receiver.settings.hooks);
+    response(receiver.answer(endpoint, request).await)
+}
+
+/// Answers a sender of CloudEvents that asks whether it may send.
+async fn ask<Q: Queue>(State(receiver): State<Shared<Q>>, request: Request) -> Response {
+    let is_known = Endpoint::of_path(request.uri().path(), &receiver.settings.hooks).is_some();
+    response(if is_known { handshake(request.headers()).map(Accepted::Handshake) } else { Err(Rejection::UnknownPath) })
+}
+
+/// Puts the request into a span, and counts it.
+async fn observe<Q: Queue>(State(receiver): State<Shared<Q>>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let endpoint = Endpoint::of_path(request.uri().path(), &receiver.settings.hooks);
+    let path = endpoint.map_or("other", Endpoint::as_str);
+    let span = servers::receive(path, receiver.parent(request.headers()));
+    let response = next.run(request).instrument(span.clone()).await;
+    finish(&span, &response);
+    let code = match response.status().as_u16() {
+        ..400 => "2xx",
+        400..500 => "4xx",
+        500.. => "5xx",
+    };
+    metrics::counter!("tarsy_receive_requests_total", "path" => path, "code" => code).increment(1);
+    metrics::histogram!("tarsy_receive_request_duration_seconds").record(began.elapsed().as_secs_f64());
+    response
+}
+
+fn finish(span: &Span, response: &Response) {
+    span.record("http.response.status_code", response.status().as_u16());
+    if response.status().is_server_error() {
+        trace::fail(span, response.status().as_str());
+    }
 }
 
 /// Counts one open connection until it is dropped.
@@ -72,6 +123,8 @@ impl Drop for CountedConnection {
     }
 }
 
+type Shared<Q> = Arc<Receiver<Q>>;
+
 /// The part that all connections share.
 #[derive(Debug)]
 struct Receiver<Q> {
@@ -87,9 +140,8 @@ impl<Q: Queue> Receiver<Q> {
         TraceContext::parse(value.to_str().ok()?)
     }
 
-    async fn answer(&self, endpoint: Option<Endpoint<'_>>, request: Request<Incoming>) -> Result<Accepted, Rejection> {
+    async fn answer(&self, endpoint: Option<Endpoint<'_>>, request: Request) -> Result<Accepted, Rejection> {
         match read(&self.settings, endpoint, request).await? {
-            Read::Handshake(origin) => Ok(Accepted::Handshake(origin)),
             Read::Ignored { source, reason } => {
                 count_alerts(source, "ignored", 1);
                 tracing::debug!(source, reason, "alert ignored");
@@ -102,27 +154,6 @@ impl<Q: Queue> Receiver<Q> {
                 Ok(Accepted::Published(Report { published, ignored_headers }))
             }
         }
-    }
-
-    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let began = Instant::now();
-        let path = request.uri().path().to_owned();
-        let endpoint = Endpoint::of_path(&path, &self.settings.hooks);
-        let path = endpoint.map_or("other", Endpoint::as_str);
-        let span = servers::receive(path, self.parent(request.headers()));
-        let response = response(self.answer(endpoint, request).instrument(span.clone()).await);
-        span.record("http.response.status_code", response.status().as_u16());
-        if response.status().is_server_error() {
-            trace::fail(&span, response.status().as_str());
-        }
-        let code = match response.status().as_u16() {
-            ..400 => "2xx",
-            400..500 => "4xx",
-            500.. => "5xx",
-        };
-        metrics::counter!("tarsy_receive_requests_total", "path" => path, "code" => code).increment(1);
-        metrics::histogram!("tarsy_receive_request_duration_seconds").record(began.elapsed().as_secs_f64());
-        response
     }
 }
 

@@ -3,14 +3,16 @@
 //! `/healthz` answers as long as this process can answer: a dependency that is unavailable is no reason to restart it.
 //! `/readyz` answers with the role's current [`Readiness`].
 
-use std::convert::Infallible;
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE};
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -49,44 +51,47 @@ pub async fn serve(
     readiness: watch::Receiver<Readiness>,
     stop: CancellationToken,
 ) {
-    let new_service = || {
-        let (metrics, readiness) = (metrics.clone(), readiness.clone());
-        service_fn(move |request: Request<Incoming>| {
-            let response = respond(request.method(), request.uri().path(), &metrics, &readiness.borrow());
-            async move { Ok::<_, Infallible>(response) }
+    let router = router(&metrics, &readiness);
+    http::serve(listener, LISTENER, || TowerToHyperService::new(router.clone()), stop).await;
+}
+
+fn router(metrics: &Metrics, readiness: &watch::Receiver<Readiness>) -> Router {
+    let (metrics, scraped, readiness) = (metrics.clone(), readiness.clone(), readiness.clone());
+    Router::new()
+        .route("/metrics", get(async move || text(StatusCode::OK, render(&metrics, &scraped.borrow()))))
+        .route("/healthz", get(async || text(StatusCode::OK, "ok\n".to_owned())))
+        .route("/readyz", get(async move || ready(&readiness.borrow())))
+        .fallback(async || {
+            text(StatusCode::NOT_FOUND, "not found; available: /metrics, /healthz, /readyz\n".to_owned())
         })
-    };
-    http::serve(listener, LISTENER, new_service, stop).await;
+        .method_not_allowed_fallback(async || text(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD\n".to_owned()))
+        .layer(from_fn(everyone))
 }
 
-fn respond(method: &Method, path: &str, metrics: &Metrics, readiness: &Readiness) -> Response<Full<Bytes>> {
-    if !["/metrics", "/healthz", "/readyz"].contains(&path) {
-        return text(StatusCode::NOT_FOUND, "not found; available: /metrics, /healthz, /readyz\n".to_owned());
-    }
-    if method != Method::GET && method != Method::HEAD {
-        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "GET or HEAD\n".to_owned());
-        response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
-        return response;
-    }
-    match (path, readiness) {
-        ("/metrics", _) => {
-            let ready = u8::from(!matches!(readiness, Readiness::NotReady(_)));
-            metrics::gauge!("tarsy_ready").set(f64::from(ready));
-            text(StatusCode::OK, metrics.render())
-        }
-        ("/healthz", _) | (_, Readiness::Ready) => text(StatusCode::OK, "ok\n".to_owned()),
-        (_, Readiness::Impaired(fault)) => text(StatusCode::OK, format!("ok, but {fault}\n")),
-        (_, Readiness::NotReady(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+/// Prometheus and probes have no credentials: a complete request is enough.
+async fn everyone(request: Request, next: Next) -> Response {
+    http::authenticated(request.extensions());
+    next.run(request).await
+}
+
+fn render(metrics: &Metrics, readiness: &Readiness) -> String {
+    let ready = u8::from(!matches!(readiness, Readiness::NotReady(_)));
+    metrics::gauge!("tarsy_ready").set(f64::from(ready));
+    metrics.render()
+}
+
+fn ready(readiness: &Readiness) -> Response {
+    match readiness {
+        Readiness::Ready => text(StatusCode::OK, "ok\n".to_owned()),
+        Readiness::Impaired(fault) => text(StatusCode::OK, format!("ok, but {fault}\n")),
+        Readiness::NotReady(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
 }
 
-fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    // Prometheus needs the version of its text format; probes ignore it.
-    let plain = hyper::header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
+/// Prometheus needs the version of its text format; probes ignore it.
+fn text(status: StatusCode, body: String) -> Response {
+    let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    (status, [(CONTENT_TYPE, plain)], body).into_response()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tonic::codegen::http::header::WWW_AUTHENTICATE;
 use tonic::codegen::{BoxFuture, Service, http};
 use tonic_health::pb::health_server::SERVICE_NAME as HEALTH;
 
+use super::limited::Client;
 use super::security::Security;
 
 const SCHEME: &str = "Bearer";
@@ -42,6 +43,9 @@ where
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         if self.security.permits(request.headers()) {
+            if let Some(client) = request.extensions().get::<Client>() {
+                client.authenticate();
+            }
             return self.service.call(request);
         }
         if request.uri().path().trim_start_matches('/').split('/').next() == Some(HEALTH) {

@@ -1,5 +1,5 @@
-//! Connection limits and TLS of the listener. At the limit, a connection that has sent nothing is closed for a new one.
-//! A connection that has sent a byte of HTTP/2 is kept, because a worker holds its connection for its whole life.
+//! Connection limits and TLS of the listener. At a limit, a connection without an authenticated call is closed for a new
+//! one. One that has had such a call is kept, because a worker holds its connection for its whole life.
 
 use std::future::{Future, ready};
 use std::io;
@@ -13,10 +13,10 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
-use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
+use tonic::transport::server::{Connected, TcpIncoming};
 
 use super::security::ServerTls;
-use crate::listener::{ConnectionLimiter, ConnectionPermit, InUse, Limits};
+use crate::listener::{ConnectionLimiter, ConnectionPermit, Limits};
 
 /// A worker has one connection. A proxy in front of many workers is one address.
 const LIMITS: Limits = Limits { connections: 1_024, per_address: 256 };
@@ -70,16 +70,14 @@ async fn shake_hands(stream: TcpStream, tls: &ServerTls) -> io::Result<TlsStream
 /// A connection and its permit.
 pub(super) struct LimitedConnection {
     stream: Either<TcpStream, Box<TlsStream<TcpStream>>>,
-    info: TcpConnectInfo,
     permit: Arc<ConnectionPermit>,
-    in_use: Option<InUse>,
     revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl LimitedConnection {
     /// `None` if the handshake fails, or takes so long that a newer connection takes the permit.
     async fn secured(permit: Arc<ConnectionPermit>, stream: TcpStream, tls: Option<Arc<ServerTls>>) -> Option<Self> {
-        let info = stream.connect_info();
+        let client = stream.peer_addr();
         let stream = match tls {
             None => Either::Left(stream),
             Some(tls) => {
@@ -90,36 +88,42 @@ impl LimitedConnection {
                 };
                 if let Err(error) = &done {
                     metrics::counter!("tarsy_llm_unauthenticated_total", "lacks" => "tls").increment(1);
-                    tracing::debug!(client = ?info.remote_addr, %error, "connection closed: no TLS handshake");
+                    tracing::debug!(?client, %error, "connection closed: no TLS handshake");
                 }
                 Either::Right(Box::new(done.ok()?))
             }
         };
         let watched = Arc::clone(&permit);
         let revoked = Box::pin(async move { watched.revoked().await });
-        Some(Self { stream, info, permit, in_use: None, revoked })
+        Some(Self { stream, permit, revoked })
     }
 }
 
 impl Connected for LimitedConnection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Client;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.info.clone()
+    fn connect_info(&self) -> Client {
+        Client(Arc::clone(&self.permit))
+    }
+}
+
+/// An extension of every call: its connection.
+#[derive(Clone, Debug)]
+pub(super) struct Client(Arc<ConnectionPermit>);
+
+impl Client {
+    /// A call of this connection was authenticated: the connection keeps its permit until its end.
+    pub(super) fn authenticate(&self) {
+        self.0.authenticate();
     }
 }
 
 impl AsyncRead for LimitedConnection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.in_use.is_none() && self.revoked.as_mut().poll(cx).is_ready() {
+        if self.revoked.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
-        let before = into.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, into);
-        if self.in_use.is_none() && into.filled().len() > before {
-            self.in_use = Some(self.permit.in_use());
-        }
-        read
+        Pin::new(&mut self.stream).poll_read(cx, into)
     }
 }
 

@@ -65,7 +65,7 @@ impl Hmac {
     /// Checks the signatures of a body. The id is the same for each repetition of a signature with a time: a replay is
     /// the same alert. Without a time a repetition may be another alert.
     pub(super) fn check(&self, signed: Signed<'_>) -> Result<Option<SessionId>, Rejection> {
-        let Signed { source, headers, body, now } = signed;
+        let Signed { source, headers, body, sender: _, now } = signed;
         let Some(time_header) = &self.time_header else {
             return self.verify(headers, body).map(|()| None);
         };
@@ -135,7 +135,8 @@ mod tests {
 
     fn check(rule: &Hmac, headers: &HeaderMap, body: &[u8]) -> Result<Option<SessionId>, Rejection> {
         let now = DateTime::<Utc>::from_timestamp(NOW, 0).unwrap();
-        rule.check(Signed { source: "shop", headers, body, now })
+        let sender = std::net::Ipv4Addr::LOCALHOST.into();
+        rule.check(Signed { source: "shop", headers, body, sender, now })
     }
 
     #[test]

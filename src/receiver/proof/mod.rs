@@ -7,6 +7,8 @@
 mod hmac;
 pub mod sns;
 
+use std::net::IpAddr;
+
 use chrono::{DateTime, Utc};
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
@@ -51,12 +53,14 @@ pub(super) enum Proven {
     Control(String),
 }
 
-/// A body with its source and its time of arrival.
+/// A body with its source, its sender and its time of arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signed<'a> {
     pub(super) source: &'a str,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a [u8],
+    /// The address at the other end, which may be that of a proxy.
+    pub(super) sender: IpAddr,
     pub(super) now: DateTime<Utc>,
 }
 

@@ -26,10 +26,12 @@ use super::ports::Backend;
 use super::router::API;
 use super::{Shared, json, layout};
 use crate::listener::Token;
-use crate::listener::http::ClientAddress;
+use crate::listener::http::{self, ClientAddress};
 
 /// For the body of a form and its answer.
 const FORM_TIMEOUT: Duration = Duration::from_secs(20);
+/// The same for a client that is not known yet.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The paths that everyone may read: they contain no data.
 const WITHOUT_LOGIN: [&str; 2] = ["/login", "/assets/"];
 
@@ -80,6 +82,8 @@ pub struct Access {
     pub may_see_prompts: bool,
     /// Whether the user can log out here.
     pub has_login: bool,
+    /// Whether the request has credentials, or needs none.
+    pub(super) is_known: bool,
     /// The unit in which open streams are counted: the user, or the address at the other end.
     pub(super) counted_as: String,
 }
@@ -117,12 +121,16 @@ pub(super) async fn admit<B: Backend>(State(web): State<Shared<B>>, mut request:
         Ok(access) => {
             proxy::strip(request.headers_mut());
             request.headers_mut().remove(AUTHORIZATION);
+            let time = if access.is_known { FORM_TIMEOUT } else { LOGIN_TIMEOUT };
+            if access.is_known {
+                http::authenticated(request.extensions());
+            }
             let reads = is_read(request.method());
             request.extensions_mut().insert(access);
             if reads {
                 return next.run(request).await;
             }
-            match tokio::time::timeout(FORM_TIMEOUT, next.run(request)).await {
+            match tokio::time::timeout(time, next.run(request)).await {
                 Ok(response) => response,
                 Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
             }
@@ -144,15 +152,15 @@ impl Gate {
         }
         let path = request.uri().path();
         let is_free = WITHOUT_LOGIN.iter().any(|free| path.starts_with(free));
-        let user = match self.user(headers) {
-            Some(user) => user,
-            None if is_free => User::default(),
-            None => return Err(Denied::Unknown),
-        };
-        if !is_read(request.method()) {
-            form::check(headers, &self.hosts, user.credentials).map_err(Denied::Form)?;
+        let known = self.user(headers);
+        if known.is_none() && !is_free {
+            return Err(Denied::Unknown);
         }
-        Ok(self.access(user, request))
+        if !is_read(request.method()) {
+            let credentials = known.as_ref().map(|user| user.credentials).unwrap_or_default();
+            form::check(headers, &self.hosts, credentials).map_err(Denied::Form)?;
+        }
+        Ok(self.access(known, request))
     }
 
     /// `None` for a request without valid credentials, if the mode wants any.
@@ -171,7 +179,9 @@ impl Gate {
         }
     }
 
-    fn access(&self, user: User, request: &Request) -> Access {
+    fn access(&self, known: Option<User>, request: &Request) -> Access {
+        let is_known = known.is_some();
+        let user = known.unwrap_or_default();
         let is_in = |groups: &[String]| groups.iter().any(|group| group == "*" || user.groups.contains(group));
         let may = |groups: &[String]| user.name.is_some() && is_in(groups);
         let address = request.extensions().get::<ClientAddress>().map(|ClientAddress(address)| address.to_string());
@@ -185,6 +195,7 @@ impl Gate {
             has_login: matches!(self.mode, Mode::Token(_)),
             counted_as: of_proxy.or(address).unwrap_or_default(),
             user: user.name,
+            is_known,
         }
     }
 

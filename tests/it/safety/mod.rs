@@ -8,6 +8,7 @@ mod provider_keys;
 mod provider_bytes;
 mod processor_time;
 mod masking_speed;
+mod crowds;
 mod hostile;
 mod hostile_text;
 pub(crate) mod hostile_servers;

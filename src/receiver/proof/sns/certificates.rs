@@ -4,6 +4,7 @@
 //! proves it is the one of the TLS connection to the host of the configured region.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use webpki::{EndEntityCert, KeyUsage};
 use super::message::Message;
 use super::topic::Topic;
 use crate::outgoing;
+use crate::receiver::proof::Signed;
 use crate::receiver::response::Rejection;
 
 /// For a request with its answer.
@@ -24,9 +26,13 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CERTIFICATE_BYTES: usize = 16 * 1024;
 /// SNS changes its certificate about once a year.
 const MAX_AGE: Duration = Duration::from_hours(24);
+/// For so long a certificate is used that could not be read again.
+const MAX_STALE: Duration = Duration::from_hours(7 * 24);
 const MAX_CACHED: usize = 64;
 /// Forged messages can name certificates that do not exist; this many requests are sent within the interval.
-const MAX_REQUESTS: u32 = 30;
+const MAX_REQUESTS: u32 = 60;
+/// As many for one address, so that one sender of forged messages does not use up what the others need.
+const MAX_REQUESTS_PER_ADDRESS: u32 = 10;
 const REQUESTS_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The certificates of the last day, and the client that requests them.
@@ -39,12 +45,41 @@ pub struct Certificates {
 #[derive(Debug)]
 struct State {
     cached: HashMap<Url, Cached>,
-    interval_began: Instant,
-    /// Within the interval.
-    requests: u32,
+    requests: Requests,
 }
 
+/// The requests within an interval, by the address of the sender.
 #[derive(Debug)]
+struct Requests {
+    interval_began: Instant,
+    count: u32,
+    by_sender: HashMap<IpAddr, u32>,
+}
+
+impl Requests {
+    fn new() -> Self {
+        Self { interval_began: Instant::now(), count: 0, by_sender: HashMap::new() }
+    }
+
+    /// Counts one. Returns whether it may be sent.
+    fn begin(&mut self, sender: IpAddr) -> bool {
+        if self.interval_began.elapsed() >= REQUESTS_INTERVAL {
+            *self = Self::new();
+        }
+        if self.count >= MAX_REQUESTS {
+            return false;
+        }
+        let of_sender = self.by_sender.entry(sender).or_default();
+        if *of_sender >= MAX_REQUESTS_PER_ADDRESS {
+            return false;
+        }
+        *of_sender += 1;
+        self.count += 1;
+        true
+    }
+}
+
+#[derive(Clone, Debug)]
 struct Cached {
     requested_at: Instant,
     certificate: CertificateDer<'static>,
@@ -57,7 +92,7 @@ pub(super) fn client() -> reqwest::Result<Client> {
 impl Certificates {
     /// An empty cache. `client` is [`super::client`] outside tests.
     pub fn new(client: Client) -> Self {
-        let state = State { cached: HashMap::new(), interval_began: Instant::now(), requests: 0 };
+        let state = State { cached: HashMap::new(), requests: Requests::new() };
         Self { client, state: Mutex::new(state) }
     }
 
@@ -65,48 +100,55 @@ impl Certificates {
         &self.client
     }
 
-    /// Checks the signature of a message about `topic`.
-    pub(super) async fn verify(&self, topic: &Topic, message: &Message, now: DateTime<Utc>) -> Result<(), Rejection> {
+    /// Checks the signature of a message about `topic`, which `signed` has.
+    pub(super) async fn verify(&self, topic: &Topic, message: &Message, signed: Signed<'_>) -> Result<(), Rejection> {
         let Some(url) = topic.certificate_url(&message.certificate_url) else {
             let reason = format!("SigningCertURL is not a certificate of {}", topic.host());
             return Err(Rejection::Unproven(reason));
         };
-        let certificate = self.certificate(url).await?;
-        verify(&certificate, message, now).map_err(Rejection::Unproven)
+        let certificate = self.certificate(url, signed.sender).await?;
+        verify(&certificate, message, signed.now).map_err(Rejection::Unproven)
     }
 
-    async fn certificate(&self, url: Url) -> Result<CertificateDer<'static>, Rejection> {
-        if let Some(cached) = self.begin(&url)? {
-            return Ok(cached);
+    /// The certificate, read within a day. One that cannot be read again is used for a week.
+    async fn certificate(&self, url: Url, sender: IpAddr) -> Result<CertificateDer<'static>, Rejection> {
+        let (cached, may_request) = self.begin(&url, sender);
+        let is_fresh = cached.as_ref().is_some_and(|cached| cached.requested_at.elapsed() < MAX_AGE);
+        let requested = if is_fresh || !may_request { None } else { Some(self.request(url.clone()).await) };
+        match (requested, cached) {
+            (Some(Ok(certificate)), _) => {
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.cached.insert(url, Cached { requested_at: Instant::now(), certificate: certificate.clone() });
+                Ok(certificate)
+            }
+            (requested, cached) => {
+                if let Some(Err(reason)) = &requested {
+                    tracing::warn!(%url, "certificate of sns not read: {reason}");
+                }
+                let refusal = if requested.is_some() {
+                    "the certificate of SNS cannot be read now"
+                } else {
+                    "too many certificates of SNS were requested within a minute"
+                };
+                cached.map(|cached| cached.certificate).ok_or_else(|| Rejection::unavailable(refusal))
+            }
         }
-        let certificate = self.request(url.clone()).await.map_err(|reason| {
-            tracing::warn!(%url, "certificate of sns not read: {reason}");
-            Rejection::unavailable("the certificate of SNS cannot be read now")
-        })?;
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.cached.insert(url, Cached { requested_at: Instant::now(), certificate: certificate.clone() });
-        Ok(certificate)
     }
 
-    /// The cached certificate; `None` counts a request.
-    fn begin(&self, url: &Url) -> Result<Option<CertificateDer<'static>>, Rejection> {
+    /// The cached certificate. Without a fresh one, counts a request, and returns whether it may be sent.
+    fn begin(&self, url: &Url, sender: IpAddr) -> (Option<Cached>, bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.cached.retain(|_, cached| cached.requested_at.elapsed() < MAX_AGE);
-        if let Some(cached) = state.cached.get(url) {
-            return Ok(Some(cached.certificate.clone()));
+        state.cached.retain(|_, cached| cached.requested_at.elapsed() < MAX_STALE);
+        let cached = state.cached.get(url).cloned();
+        if cached.as_ref().is_some_and(|cached| cached.requested_at.elapsed() < MAX_AGE) {
+            return (cached, false);
         }
-        if state.cached.len() >= MAX_CACHED {
+        if cached.is_none() && state.cached.len() >= MAX_CACHED {
             let oldest = state.cached.iter().min_by_key(|(_, cached)| cached.requested_at).map(|(url, _)| url.clone());
             oldest.map(|url| state.cached.remove(&url));
         }
-        if state.interval_began.elapsed() >= REQUESTS_INTERVAL {
-            (state.interval_began, state.requests) = (Instant::now(), 0);
-        }
-        if state.requests >= MAX_REQUESTS {
-            return Err(Rejection::unavailable("too many certificates of SNS were requested within a minute"));
-        }
-        state.requests += 1;
-        Ok(None)
+        let may_request = state.requests.begin(sender);
+        (cached, may_request)
     }
 
     async fn request(&self, url: Url) -> Result<CertificateDer<'static>, String> {

@@ -64,7 +64,7 @@ impl Sns {
                 "the message is older than an hour, or its time is in the future".to_owned(),
             ));
         }
-        self.certificates.verify(topic, &message, signed.now).await?;
+        self.certificates.verify(topic, &message, signed).await?;
         match message.kind {
             Kind::Notification => {
                 let parts = [signed.source.as_bytes(), topic.arn().as_bytes(), message.message_id.as_bytes()];

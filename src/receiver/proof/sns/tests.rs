@@ -139,8 +139,20 @@ fn signed(mut message: Value) -> Value {
 /// The outcome at a time in minutes after that of the messages.
 async fn checked_at(proof: &Sns, message: &Value, minutes: i64) -> Result<Proven, Rejection> {
     let now = DateTime::parse_from_rfc3339(NOW).unwrap().with_timezone(&Utc) + TimeDelta::minutes(minutes);
+    checked_from(proof, message, [10, 0, 0, 1], now).await
+}
+
+async fn checked_from(proof: &Sns, message: &Value, sender: [u8; 4], now: DateTime<Utc>) -> Result<Proven, Rejection> {
     let (headers, body) = (HeaderMap::new(), message.to_string());
-    proof.check(Signed { source: "cloudwatch", headers: &headers, body: body.as_bytes(), now }).await
+    let (body, sender) = (body.as_bytes(), sender.into());
+    proof.check(Signed { source: "cloudwatch", headers: &headers, body, sender, now }).await
+}
+
+fn forged(number: u32) -> Value {
+    let mut forged = signed(notification());
+    forged["SigningCertURL"] = format!("https://{HOST}/SimpleNotificationService-{number:032x}.pem").into();
+    forged["Message"] = "forged".into();
+    forged
 }
 
 async fn checked(proof: &Sns, message: &Value) -> Result<Proven, Rejection> {
@@ -263,10 +275,43 @@ async fn a_certificate_that_has_ended_or_cannot_be_read_proves_nothing() {
 async fn forged_certificate_addresses_lead_to_a_bounded_number_of_requests() {
     let sns = FakeSns::start("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned()).await;
     let proof = sns.proof(Confirm::ByHand);
-    for number in 0..40 {
-        let mut forged = signed(notification());
-        forged["SigningCertURL"] = format!("https://{HOST}/SimpleNotificationService-{number:032x}.pem").into();
-        assert!(matches!(checked(&proof, &forged).await, Err(Rejection::Unavailable { .. })));
+    let now = DateTime::parse_from_rfc3339(NOW).unwrap().with_timezone(&Utc);
+    for sender in 1..10 {
+        for number in 0..20 {
+            let outcome = checked_from(&proof, &forged(number), [10, 0, 1, sender], now).await;
+            assert!(matches!(outcome, Err(Rejection::Unavailable { .. })));
+        }
+        assert_eq!(sns.requests().len(), usize::from(10 * sender.min(6)));
     }
-    assert_eq!(sns.requests().len(), 30);
+}
+
+#[tokio::test]
+async fn a_sender_of_forged_messages_uses_up_its_own_requests_only() {
+    let sns = FakeSns::start_until(2036).await;
+    let proof = sns.proof(Confirm::ByHand);
+    for number in 0..20 {
+        let outcome = checked(&proof, &forged(number)).await;
+        let is_last = matches!(outcome, Err(Rejection::Unavailable { .. }));
+        assert_eq!(is_last, number >= 10, "{number}: {outcome:?}");
+    }
+    let now = DateTime::parse_from_rfc3339(NOW).unwrap().with_timezone(&Utc);
+    let honest = signed(notification());
+    assert!(checked_from(&proof, &honest, [10, 0, 0, 2], now).await.is_ok());
+    assert!(checked(&proof, &honest).await.is_ok(), "its certificate is known now");
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_be_read_again_is_used_for_a_week() {
+    let sns = FakeSns::start_until(2036).await;
+    let (proof, honest) = (sns.proof(Confirm::ByHand), signed(notification()));
+    assert!(checked(&proof, &honest).await.is_ok());
+    drop(sns);
+    tokio::time::pause();
+    let after = async |hours| tokio::time::advance(std::time::Duration::from_hours(hours)).await;
+    for hours in [25, 5 * 24] {
+        after(hours).await;
+        assert!(checked(&proof, &honest).await.is_ok(), "{hours}");
+    }
+    after(48).await;
+    assert!(matches!(checked(&proof, &honest).await, Err(Rejection::Unavailable { .. })));
 }

@@ -19,10 +19,10 @@ use crate::support::process::Tarsy;
 use crate::support::wait::eventually;
 
 /// A receiver, its broker and the streams.
-struct Receiver {
+pub(crate) struct Receiver {
     nats: NatsServer,
     process: Tarsy,
-    address: String,
+    pub(crate) address: String,
     metrics: String,
 }
 
@@ -50,7 +50,7 @@ impl Receiver {
     }
 
     /// Starts the receiver with this configuration; the variables follow.
-    async fn configured(config: &str, env: &[(&str, &str)]) -> (Self, tempfile::TempDir) {
+    pub(crate) async fn configured(config: &str, env: &[(&str, &str)]) -> (Self, tempfile::TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("tarsy.yaml");
         std::fs::write(&file, config).unwrap();
