@@ -204,6 +204,12 @@ pub struct WorkerArgs {
     /// Address of metrics and health; port 0 takes a free one and prints it
     #[arg(long, value_name = "ADDRESS", env = "TARSY_LISTEN", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
+    /// The pod of this worker: metadata.uid of Kubernetes
+    #[arg(long, value_name = "UID", env = "TARSY_POD_UID")]
+    pub pod_uid: Option<String>,
+    /// A directory that lives as long as the pod: a worker started again there goes on with its sessions at once
+    #[arg(long, value_name = "DIRECTORY", env = "TARSY_POD_STATE")]
+    pub pod_state: Option<PathBuf>,
     /// Investigations at the same time [default: worker.slots]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub slots: Option<u32>,

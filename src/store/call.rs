@@ -51,6 +51,7 @@ operations! {
     AlertUpdates "alert_updates",
     GiveUp "give_up",
     Claim "claim",
+    Inherited "inherited",
     Renew "renew",
     RenewOne "renew_one",
     Release "release",

@@ -8,10 +8,11 @@ use uuid::Uuid;
 
 use crate::config::Retention;
 use crate::engine::ports::{
-    CancelOutcome, Claim, ClaimRequest, Disposition, JoinRequest, Lease, OpenRequest, Opened, Pruned, Received,
-    Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, StoredMessage, Sweep, Swept, Worded,
+    CancelOutcome, Claim, ClaimRequest, Disposition, Inherited, JoinRequest, Lease, OpenRequest, Opened, Pruned,
+    Received, Recover, Recovered, Refusal, Renewal, Sessions, SettlementStatus, StoreError, StoredMessage, Sweep,
+    Swept, Worded,
 };
-use crate::investigation::ids::SessionId;
+use crate::investigation::ids::{SessionId, WorkerId};
 use crate::reports::DispositionKind;
 
 use super::call::{Operation, once};
@@ -21,7 +22,7 @@ use super::rows::nul;
 use super::rows::number;
 use super::statement::statement;
 use super::writes::cancel::CancelAnswer;
-use super::writes::claim::TakeOver;
+use super::writes::claim::{FindInherited, InheritedRow, TakeOver};
 use super::writes::open::Open;
 use super::writes::receive::{GiveUp, Receive, ReceivedRow, RefundAttempt, Requeued, Waited};
 use super::writes::recover;
@@ -94,6 +95,16 @@ impl Sessions for Store {
     async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, StoreError> {
         let write = TakeOver::new(session, claim);
         Ok(self.run(Operation::Claim, move |connection| write.take(connection)).await?)
+    }
+
+    /// Sent once: without an answer the leases expire.
+    async fn inherited(&self, predecessors: Vec<WorkerId>) -> Result<Vec<Inherited>, StoreError> {
+        let read = FindInherited::new(&predecessors);
+        let call = once(&self.pool, self.call_timeout, Operation::Inherited, move |connection| {
+            (&read).get_results(connection)
+        });
+        let rows: Vec<InheritedRow> = call.await?;
+        Ok(rows.into_iter().map(Inherited::from).collect())
     }
 
     /// Sent once: the next renewal is due soon, and must not wait behind this one.

@@ -164,6 +164,7 @@ mod tests {
             checked_sql::<crate::store::reads::attempts::ReadAttempts>(),
             checked_sql::<crate::store::writes::cancel::RequestCancel>(),
             checked_sql::<crate::store::writes::checkpoint::Append>(),
+            checked_sql::<crate::store::writes::claim::FindInherited>(),
             checked_sql::<crate::store::writes::claim::TakeOver>(),
             checked_sql::<crate::store::fence::ReadFence>(),
             checked_sql::<crate::store::writes::finish::Finish>(),

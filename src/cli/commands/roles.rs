@@ -19,6 +19,7 @@ use crate::mcp::evidence_server;
 use crate::roles::connect::llm_token;
 use crate::roles::llm_service::Unauthenticated;
 use crate::roles::secrets::SecretFiles;
+use crate::roles::worker::pod::Pod;
 use crate::roles::{drill, guard, llm_service, migrate, receive, secrets, shutdown, web, worker};
 use crate::store::Schema;
 use crate::telemetry::logs;
@@ -45,7 +46,8 @@ pub(super) async fn worker(global: &GlobalArgs, args: WorkerArgs) -> anyhow::Res
     logs::hide(mask.clone());
     let _watch = SecretFiles::of_config(&config).watch(mask.clone());
     let clock_offset = args.clock_at.map_or_else(TimeDelta::zero, |at| at - Utc::now());
-    let options = worker::Options { addresses, name, listen: args.listen, mask, clock_offset };
+    let pod = Pod::given(args.pod_uid, args.pod_state);
+    let options = worker::Options { addresses, name, pod, listen: args.listen, mask, clock_offset };
     Box::pin(worker::run(options, config, shutdown::on_signals(args.parent.stop_on())?)).await?;
     Ok(Exit::Done)
 }

@@ -22,6 +22,7 @@ use crate::engine::run::instruments;
 use crate::engine::trace::{self, messaging};
 use crate::engine::worker::shared::Shared;
 use crate::engine::world::World;
+use crate::investigation::ids::SessionId;
 
 /// Tries to find the disposition of an alert that several workers hold at once. The store retries its own races;
 /// another try follows a race that another worker has won.
@@ -81,7 +82,7 @@ impl<W: World> Shared<W> {
             }
             Disposition::Opened => return self.take_over(job).await.map(Some),
             Disposition::Joined(_) | Disposition::Ended | Disposition::Dead(_) => {
-                return Ok(Some(self.settler.take(id, &job.delivery)));
+                return Ok(Some(self.settler.take(id, Some(&job.delivery))));
             }
             Disposition::Undecided { attempts } => attempts,
         };
@@ -89,9 +90,9 @@ impl<W: World> Shared<W> {
         Ok(match Box::pin(self.admit(job, Attempt { sessions, alert: id, number })).await? {
             Admission::Leased(leased) => {
                 instruments::opened(job.derived_id);
-                Some(Box::pin(self.run(*leased, &job.delivery)).await)
+                Some(Box::pin(self.run(*leased, Some(&job.delivery))).await)
             }
-            Admission::Placed => Some(self.settler.take(id, &job.delivery)),
+            Admission::Placed => Some(self.settler.take(id, Some(&job.delivery))),
             Admission::Panicked => Some(Acknowledgement::Nak(jittered(self.lease()))),
             Admission::Retry(delay) => Some(Acknowledgement::Nak(delay)),
             Admission::Raced => None,
@@ -118,28 +119,34 @@ impl<W: World> Shared<W> {
         if self.shutdown.drain.is_cancelled() {
             return Ok(Acknowledgement::Nak(Duration::ZERO));
         }
-        let span = trace::claim();
         let request = ClaimRequest {
-            trace: trace::linkable(&span),
             stream_sequence: Some(job.received.stream_sequence),
             outage_grace: self.outages.grace(self.lease()),
             ..self.claim_request()
         };
-        let shared = self.runs.shared().await;
-        let asked_at = Instant::now();
-        let claim = self.ports.sessions.claim(id, request).instrument(span.clone()).await?;
-        drop(shared);
+        let (claim, asked_at) = self.claim(id, request).await?;
         match claim {
             Claim::Taken(claimed) => {
-                trace::taken(&span);
-                drop(span);
-                metrics::counter!("tarsy_sessions_resumed_total").increment(1);
-                tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session taken over");
-                Ok(Box::pin(self.run(Leased { claimed, asked_at, begun: None }, delivery)).await)
+                Ok(Box::pin(self.run(Leased { claimed, asked_at, begun: None }, Some(delivery))).await)
             }
             Claim::Busy(remaining) => Ok(Acknowledgement::Nak(jittered(remaining))),
-            Claim::Ended { .. } => Ok(self.settler.take(id, delivery)),
+            Claim::Ended { .. } => Ok(self.settler.take(id, Some(delivery))),
             Claim::Incompatible | Claim::Unknown => Ok(Acknowledgement::Nak(jittered(UNKNOWN_DELAY))),
         }
+    }
+
+    /// Claims a session while no alert is prepared in isolation. Returns when the lease was requested, too.
+    pub(super) async fn claim(&self, id: SessionId, request: ClaimRequest) -> Result<(Claim, Instant), StoreError> {
+        let span = trace::claim();
+        let request = ClaimRequest { trace: trace::linkable(&span), ..request };
+        let _shared = self.runs.shared().await;
+        let asked_at = Instant::now();
+        let claim = self.ports.sessions.claim(id, request).instrument(span.clone()).await?;
+        if let Claim::Taken(claimed) = &claim {
+            trace::taken(&span);
+            metrics::counter!("tarsy_sessions_resumed_total").increment(1);
+            tracing::info!(session_id = %id, epoch = claimed.lease.epoch, "session taken over");
+        }
+        Ok((claim, asked_at))
     }
 }

@@ -2,6 +2,7 @@
 //! published.
 
 pub mod dispatch;
+mod inherit;
 mod admit;
 mod attempt;
 mod heartbeat;

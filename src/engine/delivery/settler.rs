@@ -43,7 +43,8 @@ pub struct Settler<W: World> {
     timeline: watch::Receiver<Timeline>,
     drain: CancellationToken,
     turns: Semaphore,
-    waiting: Mutex<HashMap<SessionId, Arc<W::Delivery>>>,
+    /// With the latest message of each, if it has one.
+    waiting: Mutex<HashMap<SessionId, Option<Arc<W::Delivery>>>>,
     tasks: TaskTracker,
 }
 
@@ -68,17 +69,18 @@ impl<W: World> Settler<W> {
     }
 
     /// Takes an ended session with its message, which it acknowledges when nothing is owed any more. A later message of
-    /// a session that waits here replaces the earlier one.
-    pub(crate) fn take(self: &Arc<Self>, id: SessionId, delivery: &Arc<W::Delivery>) -> Acknowledgement {
+    /// a session that waits here replaces the earlier one. A session that ended before its message was redelivered has
+    /// none: the redelivery finds it settled.
+    pub(crate) fn take(self: &Arc<Self>, id: SessionId, delivery: Option<&Arc<W::Delivery>>) -> Acknowledgement {
         let mut waiting = lock(&self.waiting);
         if let Some(present) = waiting.get_mut(&id) {
-            *present = Arc::clone(delivery);
+            *present = delivery.cloned();
             return Acknowledgement::Skip;
         }
         if waiting.len() >= MAX_WAITING {
             return Acknowledgement::Nak(jittered(NO_ROOM_DELAY));
         }
-        waiting.insert(id, Arc::clone(delivery));
+        waiting.insert(id, delivery.cloned());
         gauge(waiting.len());
         self.tasks.spawn(Arc::clone(self).settle_and_acknowledge(id).in_current_span());
         Acknowledgement::Skip
@@ -104,7 +106,7 @@ impl<W: World> Settler<W> {
             gauge(waiting.len());
             delivery
         };
-        if let Some(delivery) = delivery {
+        if let Some(Some(delivery)) = delivery {
             acknowledgement.send(id, &*delivery).await;
         }
     }
@@ -138,8 +140,8 @@ impl<W: World> Settler<W> {
     async fn progress(&self, id: SessionId) -> Result<(), BrokerUnavailable> {
         let present = lock(&self.waiting).get(&id).cloned();
         match present {
-            Some(delivery) => delivery.progress().await,
-            None => Ok(()),
+            Some(Some(delivery)) => delivery.progress().await,
+            Some(None) | None => Ok(()),
         }
     }
 }

@@ -194,8 +194,13 @@ pub trait Sessions: Send + Sync + 'static {
     /// Gives an undecided alert up. Idempotent.
     fn give_up(&self, alert: SessionId, refusal: Refusal) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Takes over a session whose lease has expired.
+    /// Takes over a session whose lease has expired, or whose owner is among the predecessors of the request.
     fn claim(&self, session: SessionId, claim: ClaimRequest) -> impl Future<Output = Result<Claim, StoreError>> + Send;
+
+    /// The running sessions of these workers, which are dead. Without those at whose present checkpoint another worker
+    /// has died before: a claim does not take them before their lease expires.
+    fn inherited(&self, predecessors: Vec<WorkerId>)
+    -> impl Future<Output = Result<Vec<Inherited>, StoreError>> + Send;
 
     /// Renews all leases of this worker in one statement; one answer a lease, in order.
     fn renew(
@@ -289,6 +294,17 @@ pub struct ClaimRequest {
     pub trace: Option<TraceContext>,
     /// The owner of a lease that expired less than this ago could not renew it, so its expiry counts as no death.
     pub outage_grace: Duration,
+    /// Workers that are known to be dead: their leases count as expired.
+    pub predecessors: Vec<WorkerId>,
+}
+
+/// A session of a worker that died in the pod of this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inherited {
+    /// The session.
+    pub session_id: SessionId,
+    /// The span of its producer, as the headers of the alert have it.
+    pub trace: Option<TraceContext>,
 }
 
 /// Published events that the store shall take back.

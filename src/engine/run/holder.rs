@@ -48,8 +48,9 @@ pub(crate) struct Begun {
 }
 
 impl<W: World> Shared<W> {
-    /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it.
-    pub(crate) async fn run(&self, leased: Leased, delivery: &Arc<W::Delivery>) -> Acknowledgement {
+    /// Runs a claimed session and acknowledges its latest delivery, which may not be the one that brought it. A session
+    /// that was claimed without a delivery may have none at its end: its message is redelivered then.
+    pub(crate) async fn run(&self, leased: Leased, delivery: Option<&Arc<W::Delivery>>) -> Acknowledgement {
         let Leased { claimed, asked_at, begun } = leased;
         let (lease, session) = (claimed.lease, claimed.lease.session_id);
         // The store's answer may have taken longer to arrive than the lease lasts.
@@ -57,14 +58,14 @@ impl<W: World> Shared<W> {
         if claimed.attempts > 0 {
             control.resumed_after_death();
         }
-        let handle = RunHandle { lease, control: control.clone(), delivery: Arc::clone(delivery) };
+        let handle = RunHandle { lease, control: control.clone(), delivery: delivery.cloned() };
         let registered = self.runs.insert(handle);
         let span = trace::run(session, claimed.previous);
         let ended = Box::pin(self.run_to_end(&claimed, begun, &control)).instrument(span.clone()).await;
         instruments::run_ended(&span, &ended);
         drop(span);
         self.ports.tools.run_ended(lease);
-        let latest = registered.remove().map_or_else(|| Arc::clone(delivery), |run| run.delivery);
+        let latest = registered.remove().map_or_else(|| delivery.cloned(), |run| run.delivery);
         if control.has_progressed() {
             self.backoff.progressed(session);
         }
@@ -79,7 +80,7 @@ impl<W: World> Shared<W> {
                     instruments::session_ended(session, &end, took);
                 }
                 // The slot is free for the next alert: the settlement does not occupy it.
-                self.settler.take(session, &latest)
+                self.settler.take(session, latest.as_ref())
             }
             Err(Interrupted::LeaseLost) => {
                 metrics::counter!("tarsy_sessions_lost_total").increment(1);
@@ -88,9 +89,13 @@ impl<W: World> Shared<W> {
             }
             // The lease has to expire: after a release the same call would be made and paid for again and again.
             Err(Interrupted::Panicked) => Acknowledgement::Nak(jittered(self.lease())),
-            Err(Interrupted::Release(reason)) => Box::pin(self.release(&claimed, &control, &reason, &latest)).await,
+            Err(Interrupted::Release(reason)) => {
+                Box::pin(self.release(&claimed, &control, &reason, latest.as_ref())).await
+            }
         };
-        Box::pin(acknowledgement.send(session, &*latest)).await;
+        if let Some(latest) = latest {
+            Box::pin(acknowledgement.send(session, &*latest)).await;
+        }
         Acknowledgement::Skip
     }
 
@@ -152,7 +157,7 @@ impl<W: World> Shared<W> {
         claimed: &Claimed,
         control: &Control,
         reason: &ReleaseReason,
-        delivery: &Arc<W::Delivery>,
+        delivery: Option<&Arc<W::Delivery>>,
     ) -> Acknowledgement {
         let session_id = claimed.lease.session_id;
         let redelivery = self.backoff.released(session_id, reason);

@@ -28,8 +28,9 @@ pub struct Runs<D> {
 pub struct RunHandle<D> {
     pub lease: Lease,
     pub control: Control,
-    /// The session's latest message: the one that is acknowledged in the end.
-    pub delivery: Arc<D>,
+    /// The session's latest message: the one that is acknowledged in the end. `None` while the message of a session
+    /// that was taken over without it is not redelivered.
+    pub delivery: Option<Arc<D>>,
 }
 
 /// A run in the registry. Dropped, it is removed.
@@ -54,7 +55,7 @@ impl<D> Drop for Registered<'_, D> {
 
 impl<D> Clone for RunHandle<D> {
     fn clone(&self) -> Self {
-        Self { lease: self.lease, control: self.control.clone(), delivery: Arc::clone(&self.delivery) }
+        Self { lease: self.lease, control: self.control.clone(), delivery: self.delivery.clone() }
     }
 }
 
@@ -88,7 +89,7 @@ impl<D> Runs<D> {
     pub fn adopt(&self, session: SessionId, delivery: &Arc<D>) -> bool {
         let mut runs = lock(&self.runs);
         let run = runs.get_mut(&session);
-        run.map(|run| run.delivery = Arc::clone(delivery)).is_some()
+        run.map(|run| run.delivery = Some(Arc::clone(delivery))).is_some()
     }
 
     /// All runs, in the order of their sessions' ids.

@@ -113,7 +113,8 @@ impl DeliveryHarness {
     /// Adds a run of the scene's session whose lease was renewed just now.
     pub(crate) fn insert_run(&self, delivery: FakeDelivery) -> (Control, Registered<'_, FakeDelivery>) {
         let control = Control::new(Instant::now(), LEASE, CancellationToken::new());
-        let handle = RunHandle { lease: self.scene.lease(), control: control.clone(), delivery: Arc::new(delivery) };
+        let handle =
+            RunHandle { lease: self.scene.lease(), control: control.clone(), delivery: Some(Arc::new(delivery)) };
         (control, self.shared.runs.insert(handle))
     }
 }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{FakeJournal, lock};
 use crate::engine::ports::*;
-use crate::investigation::ids::SessionId;
+use crate::investigation::ids::{SessionId, WorkerId};
 
 /// A store with one alert in it.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ pub(in crate::engine) struct FakeSessions {
     pub(in crate::engine) cancels: Mutex<Option<CancellationToken>>,
     pub(in crate::engine) requests: Mutex<Vec<OpenRequest>>,
     pub(in crate::engine) asked: Mutex<Vec<String>>,
+    pub(in crate::engine) inherited: Mutex<Vec<Inherited>>,
     /// Of each claim.
     pub(in crate::engine) outage_graces: Mutex<Vec<Duration>>,
 }
@@ -76,6 +77,7 @@ impl FakeSessions {
             cancels: Mutex::default(),
             requests: Mutex::default(),
             asked: Mutex::default(),
+            inherited: Mutex::default(),
             outage_graces: Mutex::default(),
         }
     }
@@ -138,13 +140,21 @@ impl Sessions for FakeSessions {
     }
 
     async fn claim(&self, session: SessionId, claim: ClaimRequest) -> Result<Claim, StoreError> {
-        let about =
+        let mut about =
             claim.stream_sequence.map_or_else(|| format!("{} without a job", number(session)), |_| String::new());
+        for worker in &claim.predecessors {
+            about += &format!(" after {}", worker.0.as_u128());
+        }
         self.ask("claim", about)?;
         lock(&self.outage_graces).push(claim.outage_grace);
         let takes = *lock(&self.claim_takes);
         tokio::time::sleep(takes).await; // paused time
         Ok(lock(&self.claim).clone())
+    }
+
+    async fn inherited(&self, predecessors: Vec<WorkerId>) -> Result<Vec<Inherited>, StoreError> {
+        self.ask("inherited", predecessors.len())?;
+        Ok(lock(&self.inherited).clone())
     }
 
     async fn renew(&self, leases: Vec<Lease>, _period: Duration) -> Result<Vec<Renewal>, StoreError> {

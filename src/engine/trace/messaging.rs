@@ -5,7 +5,7 @@ use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use super::TARGET;
-use crate::engine::ports::Received;
+use crate::engine::ports::{Inherited, Received};
 use crate::investigation::intake::headers::{TRACEPARENT, chosen_session_id};
 use crate::investigation::trace_context::TraceContext;
 
@@ -24,6 +24,15 @@ pub(crate) fn process(received: &Received) -> Span {
         trace.parent = parent(&received.headers).map(display),
         messaging.system = SYSTEM, messaging.operation.name = "process", messaging.operation.type = "process",
         messaging.destination.name = destination, messaging.message.id = received.stream_sequence.to_string(),
+    )
+}
+
+/// A worker goes on with a session of a dead worker of its pod, without a message. The span belongs to the trace of the
+/// producer as well.
+pub(crate) fn inherit(inherited: &Inherited) -> Span {
+    info_span!(
+        target: TARGET, "inherit", otel.name = "inherit session",
+        session_id = %inherited.session_id, trace.id = %inherited.session_id, trace.parent = inherited.trace.map(display),
     )
 }
 

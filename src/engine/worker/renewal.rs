@@ -98,7 +98,7 @@ impl<W: World> LeaseRenewal<W> {
                 locked.push(run.clone());
             }
             if self.apply(&run, answer, asked_at) {
-                owned.push(run.delivery);
+                owned.extend(run.delivery);
             }
         }
         self.send_heartbeats(owned).await;

@@ -96,6 +96,7 @@ impl<W: World> Shared<W> {
             stream_sequence: None,
             trace: None,
             outage_grace: Duration::ZERO,
+            predecessors: Vec::new(),
         }
     }
 }

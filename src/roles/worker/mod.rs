@@ -1,5 +1,6 @@
 //! `tarsy worker`: claims alerts and investigates them.
 
+pub mod pod;
 mod dependencies;
 mod providers;
 pub mod intake;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use chrono::TimeDelta;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,6 +25,7 @@ use uuid::Uuid;
 use self::dependencies::{Dependencies, connect_dependencies};
 use self::gauges::LoadGauges;
 use self::intake::ConfiguredIntake;
+use self::pod::{Place, Pod};
 use self::providers::ProviderCheck;
 use self::queue_gauges::QueueGauges;
 use self::state::StateApplier;
@@ -35,7 +37,7 @@ use crate::bus::{
 };
 use crate::config::Config;
 use crate::engine::delivery::dispatch::Dispatcher;
-use crate::engine::ports::Intake;
+use crate::engine::ports::{Inherited, Intake};
 use crate::engine::run::masked::Masked;
 use crate::engine::worker::background::Background;
 use crate::engine::worker::cancel::CancelListener;
@@ -62,6 +64,8 @@ pub struct Options {
     pub addresses: Addresses,
     /// The worker's name on timelines and in logs.
     pub name: String,
+    /// The pod whose earlier workers this one inherits from.
+    pub pod: Option<Pod>,
     /// Where metrics and health are served; port 0 takes a free one.
     pub listen: SocketAddr,
     /// The mask of this process: it learns each token that is read.
@@ -123,7 +127,8 @@ pub async fn run_with<I: Intake>(
                 print_ready(telemetry.address)?;
                 let configured = configured_intake(&options.name, &config, &dependencies);
                 let intake = intake(configured.with_clock_offset(options.clock_offset));
-                Worker::new(&options.name, config, dependencies, intake, &signals).work(ready, &signals).await
+                let identity = Identity::of(&options);
+                Worker::new(identity, config, dependencies, intake, &signals).work(ready, &signals).await
             }
             Err(error) => Err(error),
         },
@@ -139,19 +144,36 @@ fn configured_intake(name: &str, config: &Config, dependencies: &Dependencies) -
     ConfiguredIntake::new(config, Arc::clone(tools), Arc::clone(store), mask.clone(), name.to_owned())
 }
 
+/// Which process this is.
+struct Identity {
+    worker: WorkerId,
+    name: String,
+    /// Workers of the same pod that are dead.
+    predecessors: Vec<WorkerId>,
+}
+
+impl Identity {
+    fn of(options: &Options) -> Self {
+        let worker = WorkerId(Uuid::new_v4());
+        Self { worker, name: options.name.clone(), predecessors: Place::take(options.pod.as_ref(), worker).keep() }
+    }
+}
+
 /// A worker with all its connections.
 struct Worker<I: Intake> {
     config: Config,
+    predecessors: Vec<WorkerId>,
     dependencies: Dependencies,
     shared: Arc<Shared<Production<I>>>,
     timeline: watch::Sender<Timeline>,
 }
 
 impl<I: Intake> Worker<I> {
-    fn new(name: &str, config: Config, dependencies: Dependencies, intake: I, signals: &Signals) -> Self {
+    fn new(identity: Identity, config: Config, dependencies: Dependencies, intake: I, signals: &Signals) -> Self {
+        let Identity { worker, name: worker_name, predecessors } = identity;
         let settings = Settings {
-            worker: WorkerId(Uuid::new_v4()),
-            worker_name: name.to_owned(),
+            worker,
+            worker_name,
             cooldown: config.dedupe.cooldown,
             on_acknowledged: config.dedupe.on_acknowledged,
             limits: config.worker.clone(),
@@ -171,18 +193,22 @@ impl<I: Intake> Worker<I> {
         // A token of its own: a broken task drains the worker, too.
         let shutdown = Shutdown { drain: signals.end.child_token(), abort: signals.now.clone() };
         let shared = Shared::new(ports, settings, timeline.subscribe(), shutdown);
-        Self { config, dependencies, shared, timeline }
+        Self { config, predecessors, dependencies, shared, timeline }
     }
 
     async fn work(self, ready: watch::Sender<Readiness>, signals: &Signals) -> anyhow::Result<()> {
         let (flow, flows) = watch::channel(Flow::Pause);
-        let mut claims = self.start_claims(flows)?;
+        let slots = Arc::new(Semaphore::new(usize::try_from(self.config.worker.slots)?));
+        // The slots are taken before the claims begin, which would take all of them.
+        let inherited = self.find_inherited(&slots).await;
+        let mut claims = self.start_claims(slots, flows)?;
         let background = self.start_tasks(flow, ready);
         let Settings { worker_name, limits, .. } = &self.shared.settings;
         let lease_secs = limits.lease.as_secs_f64();
         tracing::info!(worker = worker_name, slots = limits.slots, lease_secs, "worker has started");
 
         let jobs = TaskTracker::new();
+        self.run_inherited(inherited, &jobs);
         let broken = self.take_jobs(&mut claims, &jobs, &background).await;
         self.shared.shutdown.drain.cancel();
         self.drain(claims, &jobs, &signals.now).await;
@@ -201,7 +227,40 @@ impl<I: Intake> Worker<I> {
         }
     }
 
-    fn start_claims(&self, flow: watch::Receiver<Flow>) -> anyhow::Result<Claims> {
+    /// The sessions of earlier workers of this pod, each with a slot. Those that find none wait for their leases.
+    async fn find_inherited(&self, slots: &Arc<Semaphore>) -> Vec<(Inherited, OwnedSemaphorePermit)> {
+        let dispatcher = Dispatcher(Arc::clone(&self.shared));
+        let sessions = dispatcher.inherited(&self.predecessors, slots.available_permits()).await;
+        let with_slot = |session| Some((session, Arc::clone(slots).try_acquire_owned().ok()?));
+        sessions.into_iter().filter_map(with_slot).collect()
+    }
+
+    /// Goes on with these sessions, each in a job of its own.
+    fn run_inherited(&self, inherited: Vec<(Inherited, OwnedSemaphorePermit)>, jobs: &TaskTracker) {
+        if inherited.is_empty() {
+            return;
+        }
+        let (shared, tracker) = (Arc::clone(&self.shared), jobs.clone());
+        let predecessors = self.predecessors.clone();
+        jobs.spawn(async move {
+            if !Dispatcher(Arc::clone(&shared)).may_inherit().await {
+                tracing::info!(
+                    sessions = inherited.len(),
+                    "sessions of the worker before this one wait for their leases"
+                );
+                return;
+            }
+            for (session, slot) in inherited {
+                let (dispatcher, predecessors) = (Dispatcher(Arc::clone(&shared)), predecessors.clone());
+                tracker.spawn(async move {
+                    dispatcher.inherit(session, predecessors).await;
+                    drop(slot);
+                });
+            }
+        });
+    }
+
+    fn start_claims(&self, slots: Arc<Semaphore>, flow: watch::Receiver<Flow>) -> anyhow::Result<Claims> {
         let worker = &self.config.worker;
         let settings = ClaimSettings {
             reserved_critical_slots: usize::try_from(worker.reserved_critical_slots)?,
@@ -210,7 +269,6 @@ impl<I: Intake> Worker<I> {
         };
         metrics::gauge!("tarsy_draining").set(0.0);
         metrics::gauge!("tarsy_worker_slots").set(f64::from(worker.slots));
-        let slots = Arc::new(Semaphore::new(usize::try_from(worker.slots)?));
         Ok(Claims::start(&self.dependencies.nats, settings, slots, flow))
     }
 

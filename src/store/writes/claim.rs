@@ -1,13 +1,13 @@
-//! A worker claims a session whose lease has expired.
+//! A worker claims a session whose lease has expired, or whose owner is known to be dead.
 
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Double, Integer, Nullable, Text, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Bool, Double, Integer, Nullable, Text, Uuid as SqlUuid};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::engine::ports::{Claim, ClaimRequest, Claimed, Lease};
-use crate::investigation::ids::SessionId;
+use crate::engine::ports::{Claim, ClaimRequest, Claimed, Inherited, Lease};
+use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::FORMAT_VERSION;
 use crate::investigation::trace_context::TraceContext;
 
@@ -20,6 +20,7 @@ const MAX_TRIES: usize = 10;
 
 pub(crate) struct TakeOver {
     session_id: Uuid,
+    predecessors: Vec<Uuid>,
     format_version: i32,
     worker: Uuid,
     worker_name: String,
@@ -32,6 +33,7 @@ pub(crate) struct TakeOver {
 
 statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool, Nullable<Text>), [
     SqlUuid: session_id,
+    Array<SqlUuid>: predecessors,
     Double: excuse,
     Integer: format_version,
     SqlUuid: worker,
@@ -41,6 +43,36 @@ statement!(TakeOver, "claim.sql", (Text, Integer, Double, Integer, Bool, Nullabl
     Nullable<Text>: traceparent,
     Nullable<BigInt>: stream_sequence,
 ]);
+
+/// The running sessions of workers that are dead, as far as no other worker died at their present checkpoint.
+pub(crate) struct FindInherited {
+    workers: Vec<Uuid>,
+}
+
+statement!(FindInherited, "inherited.sql", (SqlUuid, Nullable<Text>), [Array<SqlUuid>: workers]);
+
+#[derive(Queryable)]
+pub(crate) struct InheritedRow {
+    session_id: SessionId,
+    traceparent: Option<String>,
+}
+
+impl FindInherited {
+    pub(crate) fn new(workers: &[WorkerId]) -> Self {
+        Self { workers: uuids(workers) }
+    }
+}
+
+impl From<InheritedRow> for Inherited {
+    fn from(row: InheritedRow) -> Self {
+        let trace = row.traceparent.as_deref().and_then(TraceContext::parse);
+        Self { session_id: row.session_id, trace }
+    }
+}
+
+fn uuids(workers: &[WorkerId]) -> Vec<Uuid> {
+    workers.iter().map(|worker| worker.0).collect()
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -70,6 +102,7 @@ impl TakeOver {
     pub(crate) fn new(session: SessionId, request: ClaimRequest) -> Self {
         Self {
             session_id: session.0,
+            predecessors: uuids(&request.predecessors),
             format_version: number::int(FORMAT_VERSION),
             worker: request.worker.0,
             worker_name: nul::replace(request.worker_name),

@@ -64,6 +64,7 @@ const DB_OPERATIONS: &[&str] = &[
     "alert_updates",
     "give_up",
     "claim",
+    "inherited",
     "renew",
     "renew_one",
     "release",

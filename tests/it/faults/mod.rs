@@ -1,7 +1,8 @@
-//! Crashes and failed services: killed workers, poison alerts, given-up sessions, a read-only, restored or failed-over
-//! database, summaries that are lost.
+//! Crashes and failed services: killed and restarted workers, poison alerts, given-up sessions, a read-only, restored
+//! or failed-over database, summaries that are lost.
 
 pub(crate) mod survive;
+pub(crate) mod restart;
 mod side_effects;
 mod http_calls;
 mod fallback;

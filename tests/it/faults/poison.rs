@@ -17,6 +17,7 @@ use tarsy::investigation::timeline::EventType;
 use tarsy::mcp::Servers;
 use tarsy::roles::connect::Addresses;
 use tarsy::roles::worker::intake::ConfiguredIntake;
+use tarsy::roles::worker::pod::Pod;
 use tarsy::roles::{shutdown, worker};
 use tarsy::telemetry::logs;
 use tarsy::telemetry::traces::Recorder;
@@ -76,6 +77,7 @@ async fn the_worker_process_aborts_at_a_poison_alert() {
     let options = worker::Options {
         addresses,
         name: name.into_string().unwrap(),
+        pod: Pod::given(std::env::var("TARSY_POD_UID").ok(), std::env::var_os("TARSY_POD_STATE").map(PathBuf::from)),
         listen: "127.0.0.1:0".parse().unwrap(),
         mask: Mask::default(),
         clock_offset: Default::default(),

@@ -24,6 +24,10 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A process that has not ended this long after SIGTERM is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The variables of a role that the processes of a drill do not have: they may run beside it.
+const VARIABLES_OF_ROLES: [&str; 6] =
+    ["TARSY_CONFIG", "TARSY_LISTEN", "TARSY_METRICS_LISTEN", "TARSY_WORKER_NAME", "TARSY_POD_UID", "TARSY_POD_STATE"];
+
 /// The log level of the processes of a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Logging {
@@ -111,7 +115,7 @@ impl<'p> DrillProcesses<'p> {
     fn command<const N: usize>(&self, args: [&str; N]) -> Command {
         let mut command = Command::new(self.program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-        for variable in ["TARSY_CONFIG", "TARSY_LISTEN", "TARSY_METRICS_LISTEN", "TARSY_WORKER_NAME"] {
+        for variable in VARIABLES_OF_ROLES {
             command.env_remove(variable);
         }
         // The LLM service of a drill listens on loopback, without TLS.

@@ -91,7 +91,7 @@ async fn a_redelivery_of_a_running_session_becomes_its_delivery() {
     let (_control, registered) = harness.insert_run(FakeDelivery::default());
     harness.deliver(b"x").await;
     assert_eq!(harness.outcome(), (words(&["receive 7"]), words(&[])));
-    assert!(registered.remove().unwrap().delivery.is(&harness.delivery));
+    assert!(registered.remove().unwrap().delivery.unwrap().is(&harness.delivery));
 }
 
 #[tokio::test]

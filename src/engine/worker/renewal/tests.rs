@@ -14,7 +14,7 @@ async fn locked_for(secs: u64, one: Renewal) -> (bool, usize) {
     *lock(&harness.sessions.renewal) = Some(Renewal::Locked);
     *lock(&harness.sessions.renewal_of_one) = one;
     let control = Control::new(Instant::now(), LEASE.mul_f64(2.0 / 3.0), CancellationToken::new());
-    let delivery = Arc::new(harness.delivery.clone());
+    let delivery = Some(Arc::new(harness.delivery.clone()));
     let handle = RunHandle { lease: harness.scene.lease(), control: control.clone(), delivery };
     let _registered = harness.shared.runs.insert(handle);
     let renewing = LeaseRenewal(Arc::clone(&harness.shared)).run(CancellationToken::new());

@@ -116,6 +116,25 @@ mod tests {
     }
 
     #[test]
+    fn a_takeover_says_why_and_how_long_there_was_no_step() {
+        for (reason, expected) in [
+            ("lease_expired", "lease of w1 expired after 3.3 s; 4 read-only calls run again"),
+            ("restarted", "w1 died and was started again, 3.3 s without a step; 4 read-only calls run again"),
+        ] {
+            let mut rows = Rows::default();
+            let lines = OOM_KILLED.lines().map(|line| {
+                let mut event: TimelineEvent = serde_json::from_str(line).unwrap();
+                if event.event_type == EventType::SessionResumed {
+                    event.metadata["reason"] = reason.into();
+                }
+                rows.row(&event)
+            });
+            let row = lines.into_iter().find(|row| row.kind == Kind::Resumed).unwrap();
+            assert!(matches!(&row.body, Body::Line(line) if line == expected), "{row:?}");
+        }
+    }
+
+    #[test]
     fn reasoning_that_is_signed_has_a_quiet_mark() {
         let mut events = OOM_KILLED.lines().map(|line| serde_json::from_str::<TimelineEvent>(line).unwrap());
         let mut thinking = events.find(|event| event.event_type == EventType::LlmThinking).unwrap();

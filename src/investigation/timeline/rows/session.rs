@@ -58,6 +58,7 @@ pub(super) fn resumed(meta: &Meta<'_>, content: &str) -> Row {
     let previous = meta.text("previous_worker").unwrap_or_else(|| "its worker".to_owned());
     let reason = meta.text("reason").map(|reason| match reason.as_str() {
         "lease_expired" => format!("lease of {previous} expired"),
+        "restarted" => format!("{previous} died and was started again"),
         // Older versions wrote the words behind the bar; stored timelines still have them.
         "store_unavailable" | "store_away" => format!("lease of {previous} expired while the database was unavailable"),
         "released" | "handed_back" => match meta.text("release_reason").as_deref().and_then(release_reason) {

@@ -164,7 +164,7 @@ fn work(event: &TimelineEvent, cited: &BTreeSet<u32>) -> Option<Work> {
     is_call.then_some(call)
 }
 
-/// From the last step of a worker whose lease expired to the takeover.
+/// From the last step of a worker that died, or whose lease expired, to the takeover.
 fn gaps(events: &[TimelineEvent], start: DateTime<Utc>) -> Vec<Gap> {
     let gap = |pair: &[TimelineEvent]| {
         let [before, resumed] = pair else { return None };
@@ -175,7 +175,8 @@ fn gaps(events: &[TimelineEvent], start: DateTime<Utc>) -> Vec<Gap> {
         }
         let name = |key: &str| brief(text(key).unwrap_or("a worker"), 24);
         // Without the database no worker can renew its lease.
-        let verb = if text("reason") == Some("lease_expired") { "died" } else { "lost its lease" };
+        let died = ["lease_expired", "restarted"].map(Some).contains(&text("reason"));
+        let verb = if died { "died" } else { "lost its lease" };
         let label = format!("{} {verb}, {} takes over", name("previous_worker"), name("worker"));
         let (from, to) = (format::millis(start, before.created_at), format::millis(start, resumed.created_at));
         Some(Gap { from, to: to.max(from), label })
@@ -233,6 +234,28 @@ fn percent(part: u64, total: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gap_says_whether_the_worker_died() {
+        let timeline = include_str!("../../../../tests/fixtures/timelines/oom_killed.jsonl");
+        for (reason, expected) in [
+            ("lease_expired", Some("w1 died, w2 takes over")),
+            ("restarted", Some("w1 died, w2 takes over")),
+            ("store_unavailable", Some("w1 lost its lease, w2 takes over")),
+            ("released", None),
+        ] {
+            let events = timeline.lines().map(|line| {
+                let mut event: TimelineEvent = serde_json::from_str(line).unwrap();
+                if event.event_type == EventType::SessionResumed {
+                    event.metadata["reason"] = reason.into();
+                }
+                event
+            });
+            let events: Vec<TimelineEvent> = events.collect();
+            let gaps = gaps(&events, events[0].created_at);
+            assert_eq!(gaps.first().map(|gap| gap.label.as_str()), expected, "{reason}");
+        }
+    }
 
     #[test]
     fn shares_and_ticks_are_round() {

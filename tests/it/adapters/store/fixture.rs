@@ -152,6 +152,7 @@ pub(crate) fn claim_request(worker_name: &str) -> ClaimRequest {
         stream_sequence: None,
         trace: None,
         outage_grace: Duration::ZERO,
+        predecessors: Vec::new(),
     }
 }
 

@@ -11,13 +11,14 @@ use tarsy::engine::ports::{
     Claim, ClaimRequest, DeadReason, EventIdentity, Journal, Lease, OpenRequest, Opened, Outbox, Renewal, RunStatus,
     SessionEnd, SessionStep, Sessions, SettlementStatus, StageChange, StageEnd, StoreError,
 };
+use tarsy::investigation::ids::{SessionId, WorkerId};
 use tarsy::investigation::trace_context::TraceContext;
 use tarsy::store::CancelAnswer;
 use uuid::Uuid;
 
 use super::fixture::{
-    LEASE, checkpoint, claim_request, completed, new_id, now, open_request, open_session, received, running_session,
-    settled, steal,
+    LEASE, begin_stage, checkpoint, claim_request, completed, new_id, now, open_request, open_session, received,
+    running_session, settled, steal,
 };
 use crate::support::postgres::TestDatabase;
 
@@ -44,6 +45,58 @@ async fn a_claim_takes_only_a_session_whose_lease_has_expired() {
     assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Ended { settled: false }));
     settled(&store, id).await.unwrap();
     assert_eq!(store.claim(id, claim_request("w3")).await, Ok(Claim::Ended { settled: true }));
+}
+
+#[tokio::test]
+async fn a_session_of_a_dead_owner_is_taken_at_once_but_not_after_a_second_death() {
+    let database = TestDatabase::create().await;
+    let store = database.store();
+    let (id, other) = (new_id(), new_id());
+    let (first, _) = (open_session(&store, id, "fp").await, open_session(&store, other, "other").await);
+    let owner = |id: SessionId| {
+        let owner = database.text(&format!("SELECT lease_owner::text FROM alert_sessions WHERE session_id = '{id}'"));
+        WorkerId(owner.parse().unwrap())
+    };
+    let after = |predecessors: Vec<WorkerId>, name| ClaimRequest { predecessors, ..claim_request(name) };
+    let inherited = async |predecessors| {
+        let found = store.inherited(predecessors).await.unwrap();
+        found.into_iter().map(|one| one.session_id).collect::<Vec<_>>()
+    };
+    let stranger = WorkerId(Uuid::new_v4());
+    assert_eq!(inherited(vec![stranger]).await, []);
+    assert!(matches!(store.claim(id, after(vec![stranger], "w2")).await, Ok(Claim::Busy(_))));
+
+    let dead = owner(id);
+    assert_eq!(inherited(vec![stranger, dead]).await, [id]);
+    let request = after(vec![stranger, dead], "w1");
+    let Ok(Claim::Taken(second)) = store.claim(id, request.clone()).await else { panic!("not taken") };
+    assert_eq!((second.lease.epoch, second.attempts), (2, 1), "the death is an attempt");
+    let metadata = json!({"worker": "w1", "epoch": 2, "previous_worker": "w1", "reason": "restarted"});
+    assert_eq!(store.events(id, 1, 10).await.unwrap()[0].metadata, metadata);
+    let Ok(Claim::Taken(again)) = store.claim(id, request).await else { panic!("a lost reply is not found again") };
+    assert_eq!(again.lease, second.lease);
+    assert_eq!(store.release(first.lease, "drain").await, Err(StoreError::LeaseLost { held: 1, current: 2 }));
+    assert!(matches!(store.claim(id, after(vec![dead], "w3")).await, Ok(Claim::Busy(_))), "it has another owner");
+
+    // A second death at one checkpoint waits for the lease; a checkpoint begins anew.
+    let dead = owner(id);
+    assert_eq!(inherited(vec![dead]).await, []);
+    assert!(matches!(store.claim(id, after(vec![dead], "w1")).await, Ok(Claim::Busy(_))));
+    store.step(second.lease, begin_stage(id, 1)).await.unwrap();
+    assert_eq!(inherited(vec![dead]).await, [id]);
+    let grace = ClaimRequest { outage_grace: LEASE, ..after(vec![dead], "w1") };
+    let Ok(Claim::Taken(third)) = store.claim(id, grace).await else { panic!("not taken") };
+    assert_eq!((third.lease.epoch, third.attempts), (3, 1), "an outage excuses no death");
+
+    // A lease without an owner is free as ever, and an ended session is not inherited.
+    store.release(third.lease, "drain").await.unwrap();
+    assert_eq!(inherited(vec![dead]).await, []);
+    let Ok(Claim::Taken(fourth)) = store.claim(id, claim_request("w4")).await else { panic!("not taken") };
+    assert_eq!(fourth.attempts, 1, "a release counts as no death");
+    let dead = owner(id);
+    store.finish(fourth.lease, completed()).await.unwrap();
+    assert_eq!(inherited(vec![dead]).await, []);
+    assert_eq!(store.claim(id, after(vec![dead], "w5")).await, Ok(Claim::Ended { settled: false }));
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ pub(crate) async fn run_with(env: &[(&str, &str)], args: &[&str], input: &[u8]) 
 }
 
 /// Runs a command on a system.
-async fn run(system: &TestSystem, args: &[&str]) -> Ran {
+pub(crate) async fn run(system: &TestSystem, args: &[&str]) -> Ran {
     let (nats, config) = (system.nats.url(), system.file("tarsy.yaml"));
     let env = [
         ("NATS_URL", nats.as_str()),

@@ -78,7 +78,11 @@ pub(super) struct Spec {
 
 impl Worker {
     pub(super) fn start(spec: Spec, [broker, database, llm]: [Link; 3]) -> Self {
+        // Every other worker has a pod, in which its sessions go on as soon as it is started again.
+        let uid = if spec.number % 2 == 1 { format!("pod {}", spec.number) } else { String::new() };
         let env = [
+            ("TARSY_POD_UID", uid),
+            ("TARSY_POD_STATE", format!("{}.state-{}", spec.config, spec.number)),
             ("NATS_URL", format!("nats://127.0.0.1:{}", broker.port())),
             ("DATABASE_URL", (spec.database_url)(database.port())),
             ("TARSY_LLM_ADDR", format!("127.0.0.1:{}", llm.port())),
@@ -154,7 +158,7 @@ impl Worker {
 
 struct Supervisor {
     spec: Spec,
-    env: [(&'static str, String); 4],
+    env: [(&'static str, String); 6],
     commands: mpsc::Receiver<(Command, oneshot::Sender<()>)>,
     state: watch::Sender<WorkerState>,
     generation: u32,

@@ -51,7 +51,7 @@ impl Bed {
     }
 
     /// Returns when every session has written two more checkpoints.
-    async fn progressed(&self) {
+    pub(super) async fn progressed(&self) {
         let of = "SELECT coalesce(min(checkpoint), 0)::bigint FROM agent_executions HAVING count(*) >= ";
         let sql = format!("SELECT coalesce(({of}{SESSIONS}), 0)");
         self.until("every session makes progress", &format!("({sql}) >= 2")).await;

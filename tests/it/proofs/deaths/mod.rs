@@ -122,6 +122,7 @@ macro_rules! deaths {
 fn deaths() -> Vec<Death> {
     deaths![
         "worker killed (kill -9)" => workers::killed;
+        "worker killed and started again in its pod" => workers::restarted, also in "faults::restart";
         "worker stopped (SIGTERM)" => workers::terminated, also in "faults::survive, proofs::load::rollout";
         "worker frozen, then continued" => workers::frozen, also in "faults::survive";
         "every worker killed, a new one later" => workers::all_killed, also in "faults::survive";

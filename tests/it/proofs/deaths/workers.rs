@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use chrono::Utc;
 
-use super::bed::Bed;
-use super::{Measured, Pace};
+use super::bed::{Bed, SESSIONS};
+use super::{Measured, PATIENT_LEASE, Pace};
 use crate::faults::poison::{POISON, aborting_worker};
+use crate::faults::restart::Pod;
 use crate::proofs::load::publish_text;
 use crate::support::figures::between;
 use crate::support::system::Setup;
@@ -22,6 +23,25 @@ pub(super) async fn killed(pace: Pace) -> Vec<Measured> {
     let resumed = bed.resumed_after(at);
     assert!(!resumed.is_empty() && resumed.iter().all(|time| *time < pace.lease + MARGIN), "{resumed:?}");
     vec![Measured::new("its sessions are resumed by another worker", resumed)]
+}
+
+pub(super) async fn restarted(pace: Pace) -> Vec<Measured> {
+    let mut bed = Bed::idle(pace.patient(), Setup::default()).await;
+    let pod = Pod::new(&bed.system, "a");
+    bed.workers.push(pod.start(&bed.system).await.0);
+    bed.publish(SESSIONS).await;
+    bed.progressed().await;
+    let at = Utc::now();
+    bed.workers[0].kill().await;
+    bed.workers[0] = pod.start(&bed.system).await.0;
+    let ready = between(at, Utc::now());
+    bed.end(2).await;
+    let resumed = bed.resumed_after(at);
+    assert!(resumed.len() == SESSIONS && resumed.iter().all(|time| *time < PATIENT_LEASE), "{resumed:?}");
+    vec![
+        Measured::one("the new process is ready", ready),
+        Measured::new("its sessions are resumed by the new process", resumed),
+    ]
 }
 
 pub(super) async fn terminated(pace: Pace) -> Vec<Measured> {

@@ -45,6 +45,11 @@ pub(super) enum Action {
         worker: usize,
         session: Id,
     },
+    /// A worker that was started in the place of the dead owner goes on with the session before its lease expires.
+    Inherit {
+        worker: usize,
+        session: Id,
+    },
     /// The command that cancels a session ends it.
     EndCancelled(Id),
     /// The sweeper queues an alert again.
@@ -86,6 +91,7 @@ impl Action {
             | Self::Publish(_)
             | Self::Settle { .. }
             | Self::TakeOverdue { .. }
+            | Self::Inherit { .. }
             | Self::Requeue(_)
             | Self::Poisoned(_)
             | Self::Expire(_)
@@ -191,6 +197,11 @@ impl Protocol {
                 state.workers[worker].step = Step::Settling { sequence: None, alert };
             }
             Action::TakeOverdue { worker, session } => self.take(state, worker, None, session),
+            Action::Inherit { worker, session } => {
+                // The statement names the dead owner: its lease counts as expired.
+                state.row_mut(session).leased = false;
+                self.take(state, worker, None, session);
+            }
             Action::EndCancelled(session) => Self::end_cancelled(state.row_mut(session)),
             Action::Requeue(alert) => state.row_mut(alert).sequence = state.queue(alert),
             Action::Expire(session) => state.row_mut(session).leased = false,

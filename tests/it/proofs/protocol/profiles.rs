@@ -122,6 +122,7 @@ pub(super) fn counterexample(rule: Rule) -> (&'static str, Bounds) {
         Rule::CancellingTakesNothing => (NO_LATE_JOIN, bounds(2, 2, Faults { cancels: 1, ..NOTHING })),
         Rule::WaitingIsNoAttempt => (ONLY_DEATHS, bounds(2, 2, Faults { cancels: 1, ..NOTHING })),
         Rule::ClaimWaits => (ONLY_DEATHS, bounds(1, 1, Faults { redeliveries: 1, ..NOTHING })),
+        Rule::InheritFromDead => (ONLY_DEATHS, bounds(1, 1, NOTHING)),
         Rule::Fence => (ONE_WRITER, bounds(1, 2, Faults { stalls: 1, ..NOTHING })),
         Rule::AtomicNumbers => (NO_GAP, bounds(1, 2, Faults { late_commits: 1, ..NOTHING })),
         Rule::ReleaseEndsEpoch => (RELEASED_IS_FREE, bounds(1, 2, Faults { releases: 1, late_commits: 1, ..NOTHING })),

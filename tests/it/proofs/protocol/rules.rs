@@ -21,6 +21,8 @@ pub(super) enum Rule {
     WaitingIsNoAttempt,
     /// A session is claimed only when its lease has expired. `store/sql/claim.sql`
     ClaimWaits,
+    /// Before that, only a worker inherits it that has the proof of its owner's death. `roles/worker/pod.rs`
+    InheritFromDead,
     /// Every write compares the epoch. `store/sql/checkpoint.sql`, `finish.sql`, `step.sql`
     Fence,
     /// A refused checkpoint draws no event numbers. `store/sql/checkpoint.sql`
@@ -48,7 +50,7 @@ pub(super) enum Rule {
 }
 
 impl Rule {
-    pub(super) const ALL: [Self; 19] = [
+    pub(super) const ALL: [Self; 20] = [
         Self::InsertFirst,
         Self::JoinLocksTarget,
         Self::OneOpenSession,
@@ -56,6 +58,7 @@ impl Rule {
         Self::CancellingTakesNothing,
         Self::WaitingIsNoAttempt,
         Self::ClaimWaits,
+        Self::InheritFromDead,
         Self::Fence,
         Self::AtomicNumbers,
         Self::ReleaseEndsEpoch,

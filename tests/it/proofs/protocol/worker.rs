@@ -69,6 +69,10 @@ impl Protocol {
             if row.open && !row.leased && row.stop == Some(Stop::Deadline) {
                 actions.push(Action::TakeOverdue { worker, session: alert });
             }
+            let owner_is_dead = !state.owner_lives(alert) || !self.keeps(Rule::InheritFromDead);
+            if row.open && row.leased && row.attempts <= 1 && owner_is_dead {
+                actions.push(Action::Inherit { worker, session: alert });
+            }
         }
     }
 

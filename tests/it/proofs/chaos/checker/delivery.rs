@@ -113,7 +113,8 @@ fn deaths_between(facts: &Facts, from: DateTime<Utc>, until: DateTime<Utc>) -> u
 fn deaths_at_the_end(events: &[Event]) -> u32 {
     let tail = events.iter().rev().take_while(|event| event.event.execution_id.is_none());
     let lost = tail.filter(|event| {
-        event.event.event_type == EventType::SessionResumed && event.event.metadata["reason"] == "lease_expired"
+        let reason = event.event.metadata["reason"].as_str().unwrap_or_default();
+        event.event.event_type == EventType::SessionResumed && ["lease_expired", "restarted"].contains(&reason)
     });
     u32::try_from(lost.count()).unwrap_or(u32::MAX)
 }
