@@ -37,7 +37,7 @@ impl Node {
     fn start(&self, name: &str) -> Tarsy {
         let pods = self.release.pods();
         let (_, spec) = pods.iter().find(|(pod, _)| pod.ends_with(name)).unwrap_or_else(|| panic!("no pod {name}"));
-        let pod = json!({"metadata": {"name": format!("{name}-0")}, "spec": spec});
+        let pod = json!({"metadata": {"name": format!("{name}-0"), "uid": format!("uid of {name}-0")}, "spec": spec});
         let mut objects = self.secrets.clone();
         for config in self.release.of_kind("ConfigMap") {
             let data = config["data"].as_object().unwrap().iter();

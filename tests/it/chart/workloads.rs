@@ -44,6 +44,32 @@ fn each_role_takes_the_settings_of_its_deployment_from_the_values() {
 }
 
 #[test]
+fn a_worker_keeps_the_state_of_its_pod_unless_the_values_say_otherwise() {
+    let Some(helm) = Helm::find() else { return };
+    let volume = json!({"name": "pod-state", "emptyDir": {"sizeLimit": "1Mi"}});
+    let mount = json!({"name": "pod-state", "mountPath": "/var/lib/tarsy"});
+    let uid = json!({"name": "TARSY_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}});
+    let state = json!({"name": "TARSY_POD_STATE", "value": "/var/lib/tarsy"});
+    for keeps in [true, false] {
+        let set = if keeps { json!({}) } else { json!({"worker": {"takeOverAfterRestart": false}}) };
+        let release = helm.render(&[Case::with("web", &set)]).remove(0).unwrap();
+        for (name, deployment) in named(&release, "Deployment") {
+            let pod = &deployment["spec"]["template"]["spec"];
+            let container = &pod["containers"][0];
+            let has = |list: &Value, one: &Value| list.as_array().is_some_and(|list| list.contains(one));
+            let found = [
+                has(&pod["volumes"], &volume),
+                has(&container["volumeMounts"], &mount),
+                has(&container["env"], &uid),
+                has(&container["env"], &state),
+            ];
+            assert_eq!(found, [keeps && name == "worker"; 4], "{name}");
+            assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true, "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_network_policy_leads_only_to_what_the_values_name() {
     let Some(helm) = Helm::find() else { return };
     let to = |name: &str| json!([{"namespaceSelector": {"matchLabels": {"name": name}}}]);

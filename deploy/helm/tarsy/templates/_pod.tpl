@@ -78,6 +78,12 @@ resources: {{- toYaml .values.resources | nindent 2 }}
 - name: TARSY_WORKER_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 {{- end }}
+{{- if include "tarsy.keepsPodState" . }}
+- name: TARSY_POD_UID
+  valueFrom: {fieldRef: {fieldPath: metadata.uid}}
+- name: TARSY_POD_STATE
+  value: /var/lib/tarsy
+{{- end }}
 {{- include "tarsy.secretVariables" . }}
 {{- include "tarsy.tracingVariables" . }}
 {{- if .values.logLevel }}
@@ -111,12 +117,20 @@ resources: {{- toYaml .values.resources | nindent 2 }}
 {{- end }}
 {{- end -}}
 
+{{/* Whether a worker has a directory that lives as long as its pod. The init container that migrates has no such variable. */}}
+{{- define "tarsy.keepsPodState" -}}
+{{- if and (eq .component "worker") (get .values "takeOverAfterRestart") -}}true{{- end -}}
+{{- end -}}
+
 {{- define "tarsy.readsConfig" -}}
 {{- if and (ne .component "test") (include "tarsy.hasConfig" .root) -}}true{{- end -}}
 {{- end -}}
 
 {{- define "tarsy.mounts" -}}
 - {name: tmp, mountPath: /tmp}
+{{- if include "tarsy.keepsPodState" . }}
+- {name: pod-state, mountPath: /var/lib/tarsy}
+{{- end }}
 {{- if include "tarsy.readsConfig" . }}
 - {name: config, mountPath: /etc/tarsy, readOnly: true}
 {{- end }}
@@ -131,6 +145,10 @@ resources: {{- toYaml .values.resources | nindent 2 }}
 {{- define "tarsy.volumes" -}}
 - name: tmp
   emptyDir: {sizeLimit: {{ .root.Values.tmpSize }}}
+{{- if include "tarsy.keepsPodState" . }}
+- name: pod-state
+  emptyDir: {sizeLimit: 1Mi}
+{{- end }}
 {{- if include "tarsy.readsConfig" . }}
 - name: config
   configMap:

@@ -62,6 +62,7 @@ pub(in super::super) fn prepare(
         let from = &variable["valueFrom"];
         let value = match text(&from["fieldRef"]["fieldPath"]) {
             "metadata.name" => text(&pod["metadata"]["name"]).to_owned(),
+            "metadata.uid" => text(&pod["metadata"]["uid"]).to_owned(),
             "" if from.is_null() => here.of(text(&variable["value"])),
             "" if from["secretKeyRef"].is_object() => key(objects, "Secret", &from["secretKeyRef"])?.to_owned(),
             other => panic!("a variable from {other}"),
