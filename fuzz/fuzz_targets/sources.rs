@@ -52,7 +52,7 @@ fn of_body(expression: &Expression) -> Source {
         title: Some(expression.clone()),
         severity: Words { from: Some(expression.clone()), ..Words::default() },
         status: Words { from: Some(expression.clone()), ..Words::default() },
-        test: vec![TestSign { pointer: pointer("/t"), signs: vec![Sign::Contains("test".to_owned())] }],
+        test: vec![TestSign { pointer: pointer("/t"), signs: vec![Sign::Begins("test".to_owned())] }],
         key: vec![vec![expression.clone()], vec![expression.clone(), expression.clone()]],
         labels: vec![
             LabelSource::Object(pointer("/l")),

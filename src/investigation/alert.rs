@@ -126,9 +126,4 @@ impl AlertStatus {
             Self::Ignored => "ignored",
         }
     }
-
-    /// The status of a producer's word: `resolved` in any case, otherwise firing.
-    pub fn of_word(word: &str) -> Self {
-        if word.eq_ignore_ascii_case("resolved") { Self::Resolved } else { Self::Firing }
-    }
 }

@@ -1,11 +1,14 @@
 //! Reads the alerts of a body: by the source that the path names, otherwise as a worker recognises it.
 
+use chrono::Utc;
+
 use super::InboundAlert;
 use super::endpoint::Endpoint;
 use super::response::Rejection;
 use crate::config::BUILTIN_SOURCE_NAMES;
 use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::intake::{Hints, Intake};
+use crate::investigation::intake::{Hints, Intake, Part};
+use crate::investigation::sources::Note;
 
 /// Forms of bodies that belong to no source.
 const FORMS: [&str; 2] = ["json", "text"];
@@ -37,8 +40,10 @@ pub(super) fn read(
     requested: Option<Severity>,
 ) -> Result<ReadBody, Rejection> {
     let source = endpoint.source().map(ToOwned::to_owned);
-    let hints = Hints { source, suffix: endpoint.suffix().to_owned(), ..Hints::default() };
+    let received_at = Some(Utc::now());
+    let hints = Hints { source, received_at, suffix: endpoint.suffix().to_owned(), ..Hints::default() };
     let parts = intake.read(body, &hints).map_err(|error| Rejection::Invalid(error.to_string()))?;
+    warn_of_another_form(endpoint, &parts);
     let Some(first) = parts.first() else {
         return Err(Rejection::Invalid("body has no alert".to_owned()));
     };
@@ -57,6 +62,15 @@ pub(super) fn read(
         part: has_several.then_some(part.index),
     });
     Ok(ReadBody::Alerts { source, alerts: inbound.collect() })
+}
+
+/// A body that does not fit the source of its path is read; an operator has to know that the path may be wrong.
+fn warn_of_another_form(endpoint: Endpoint<'_>, parts: &[Part]) {
+    let note = parts.iter().flat_map(|part| &part.notes).find(|note| matches!(note, Note::OtherForm(_)));
+    if let (Some(note), Some(name)) = (note, endpoint.source()) {
+        metrics::counter!("tarsy_receive_other_form_total", "source" => source_word(name)).increment(1);
+        tracing::warn!(source = name, "body accepted: {note}");
+    }
 }
 
 /// The word of a source in metrics, one of a closed set.

@@ -12,6 +12,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use chrono::Utc;
+
 use self::expected::Expected;
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::intake::{Hints, Intake, Part};
@@ -72,7 +74,8 @@ impl Sample {
     /// A source without a rule is reached by its name, as on `/hooks/<name>`.
     pub fn hints(&self, intake: &Intake) -> Hints {
         let is_only_named = intake.sources().get(&self.source).is_some_and(NamedSource::is_only_named);
-        Hints { source: is_only_named.then(|| self.source.clone()), ..Hints::default() }
+        let source = is_only_named.then(|| self.source.clone());
+        Hints { source, received_at: Some(Utc::now()), ..Hints::default() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::config::samples::*;
 use crate::config::{BUILTIN, ConfiguredSources, parse_source};
+use crate::investigation::sources::Note;
 
 fn intake() -> Intake {
     Intake::new(ConfiguredSources::default().all())
@@ -93,6 +94,50 @@ fn the_check_finds_every_kind_of_fault() {
         "b/01: its fingerprint ",
     ];
     assert_eq!(faults.iter().map(short).collect::<Vec<_>>(), expected);
+}
+
+/// A body of another form is neither dropped nor taken for a test, whatever the source of its path.
+#[test]
+fn a_body_of_another_form_is_read_at_every_path() {
+    let intake = intake();
+    let home = |status: &str| serde_json::json!({"host": "db-3", "title": "Disk full", "status": status, "severity": "critical"});
+    let group = |status: &str| {
+        let labels = serde_json::json!({"alertname": "DiskFull", "severity": "critical", "instance": "db-3"});
+        let alert = serde_json::json!({"status": status, "labels": labels});
+        serde_json::json!({"receiver": "t", "status": status, "alerts": [alert], "groupKey": "{}:{}", "version": "4"})
+    };
+    for source in intake.sources().iter().filter(|source| !source.is_only_named()) {
+        for form in [&home as &dyn Fn(&str) -> serde_json::Value, &group] {
+            let read = |body: serde_json::Value| {
+                let hints = Hints { source: Some(source.name.clone()), ..Hints::default() };
+                intake.part(body.to_string().as_bytes(), &hints).unwrap()
+            };
+            let (firing, resolved) = (read(form("firing")), read(form("resolved")));
+            let text = read(serde_json::Value::String(form("firing").to_string()));
+            for (part, status) in
+                [(&firing, AlertStatus::Firing), (&text, AlertStatus::Firing), (&resolved, AlertStatus::Resolved)]
+            {
+                let seen = (part.alert.status, part.alert.fingerprint.as_str(), part.alert.source.as_str());
+                assert_eq!(
+                    seen,
+                    (status, firing.alert.fingerprint.as_str(), source.name.as_str()),
+                    "{}",
+                    part.alert.text
+                );
+            }
+            assert_eq!(firing.alert.severity, crate::investigation::alert::Severity::Critical, "{}", source.name);
+            let is_noted = firing.notes.iter().any(|note| matches!(note, Note::OtherForm(_)));
+            assert!(is_noted || source.declared().is_none(), "{}", source.name);
+        }
+    }
+}
+
+/// A default would drop what the vendor adds.
+#[test]
+fn no_builtin_source_drops_by_a_default() {
+    for source in crate::config::builtin_sources().iter().filter_map(NamedSource::declared) {
+        assert!(!matches!(source.status.default, Some(AlertStatus::Ignored | AlertStatus::Test)), "{source:?}");
+    }
 }
 
 #[test]

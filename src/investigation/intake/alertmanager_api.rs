@@ -1,6 +1,7 @@
 //! Parses answers of Alertmanager's API (v2), as a script passes them on: a list of groups or of alerts, each of which
 //! is an alert of its own, or one group.
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::plain::pairs;
@@ -9,16 +10,16 @@ use super::{fingerprint, subject, webhook};
 use crate::investigation::alert::AlertStatus;
 
 /// Reads an answer; `None` for anything else.
-pub(super) fn read(value: &Value) -> Option<Vec<Reading>> {
+pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<Vec<Reading>> {
     let only = std::slice::from_ref(value);
     let items = value.as_array().map_or(only, Vec::as_slice);
     if items.is_empty() {
         return None;
     }
     if items.iter().all(is_group) {
-        items.iter().map(group).collect()
+        items.iter().map(|item| group(item, received_at)).collect()
     } else if items.iter().all(is_alert) {
-        items.iter().map(alert).collect()
+        items.iter().map(|item| alert(item, received_at)).collect()
     } else {
         None
     }
@@ -42,8 +43,8 @@ fn is_suppressed(alert: &Value) -> bool {
 }
 
 /// An alert may be in two groups, so the key is that of the group: its receiver and its labels.
-fn group(item: &Value) -> Option<Reading> {
-    let reading = webhook::read(item)?;
+fn group(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
+    let reading = webhook::read(item, received_at)?;
     let receiver = item.pointer("/receiver/name").and_then(Value::as_str);
     let labels = pairs(item.get("labels"));
     let key = fingerprint::of_labels(receiver.unwrap_or_default(), &labels);
@@ -54,8 +55,8 @@ fn group(item: &Value) -> Option<Reading> {
     Some(unless_suppressed(Reading { fingerprint: Some(key), title, ..reading }, alerts))
 }
 
-fn alert(item: &Value) -> Option<Reading> {
-    let reading = webhook::read(&Value::Array(vec![item.clone()]))?;
+fn alert(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
+    let reading = webhook::read(&Value::Array(vec![item.clone()]), received_at)?;
     Some(unless_suppressed(reading, std::iter::once(item)))
 }
 

@@ -22,8 +22,15 @@ pub(super) const HEADER: &str = "header";
 const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
 /// More members than this become one hash with their number.
 const MAX_MEMBERS: usize = 256;
-/// The labels and fields with a severity.
-pub(super) const SEVERITY_KEYS: [&str; 3] = ["severity", "priority", "level"];
+/// The labels with a severity, in lower case without separators.
+const SEVERITY_KEYS: [&str; 8] =
+    ["severity", "priority", "level", "sev", "criticality", "urgency", "alertseverity", "prio"];
+
+/// Whether a label names a severity, in any case.
+pub(super) fn is_severity_key(key: &str) -> bool {
+    let plain: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    SEVERITY_KEYS.contains(&plain.as_str())
+}
 
 /// The fingerprint of `key` from a body of this form, published on a subject with this end.
 pub(super) fn scoped(form: &str, suffix: &str, key: String) -> String {
@@ -55,6 +62,11 @@ pub(super) fn of_body(body: &[u8]) -> String {
     hash([body])
 }
 
+/// For JSON of no known form: its parts, sorted.
+pub(super) fn of_parts(parts: &[String]) -> String {
+    hash(parts.iter().map(String::as_bytes))
+}
+
 /// For an alert of a declared source. An absent part is marked, and the list of parts is named, so that no two keys
 /// give the same bytes.
 pub(super) fn of_key(key: &Key) -> String {
@@ -79,7 +91,7 @@ pub(super) fn of_labels(name: &str, labels: &BTreeMap<String, String>) -> String
 /// The member of an alert with labels: the hash of its name and its labels without the severity, which a cooldown
 /// compares separately.
 pub(super) fn member(name: &str, labels: &BTreeMap<String, String>) -> Uuid {
-    let pairs = labels.iter().filter(|(key, _)| !SEVERITY_KEYS.contains(&key.as_str()));
+    let pairs = labels.iter().filter(|(key, _)| !is_severity_key(key));
     let pairs = pairs.flat_map(|(key, value)| [key.as_bytes(), value.as_bytes()]);
     short(std::iter::once(name.as_bytes()).chain(pairs))
 }

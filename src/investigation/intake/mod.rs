@@ -6,6 +6,7 @@
 
 pub mod headers;
 mod read;
+mod envelope;
 mod declared;
 mod webhook;
 mod alertmanager_api;
@@ -20,8 +21,11 @@ mod question;
 pub mod guess;
 
 pub use clean::MAX_TEXT_BYTES;
+pub use envelope::{cloud_event, event_grid_answer};
 pub use question::question;
 pub use read::{Intake, MAX_PARTS, Part};
+
+use chrono::{DateTime, Utc};
 
 use super::alert::{Alert, Severity};
 
@@ -38,6 +42,8 @@ pub struct Hints {
     pub part: Option<u32>,
     /// From the queue: the severity of a body that has none.
     pub priority: Option<Severity>,
+    /// When the message was received. An end of an alert after it is none yet; without it no time is an end.
+    pub received_at: Option<DateTime<Utc>>,
     /// The end of the subject, after the priority; may be empty. A part of the fingerprint.
     pub suffix: String,
 }

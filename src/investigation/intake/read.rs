@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::declared::{self, Extract};
 use super::reading::{Message, Reading};
-use super::{Hints, IntakeError, alertmanager_api, plain, webhook};
+use super::{Hints, IntakeError, alertmanager_api, envelope, plain, webhook};
 use crate::investigation::alert::{Alert, AlertStatus};
 use crate::investigation::sources::{NamedSource, Note, Reader, Source, Sources, Traced};
 
@@ -39,7 +39,7 @@ pub struct Part {
 
 /// How a body is read.
 enum Form<'s> {
-    Declared { name: &'s str, source: &'s Source },
+    Declared { name: &'s str, source: &'s Source, note: Option<Note> },
     Read(Vec<Reading>),
 }
 
@@ -108,19 +108,21 @@ impl Intake {
             return Ok(vec![self.noted(plain::read_text(text), hints).finish(message, 0)?]);
         };
         value.sort_all_objects();
-        let (name, source) = match self.form(&value, hints)? {
+        let mut value = envelope::open(value);
+        let (name, source, note) = match self.form(&value, hints)? {
             Form::Read(readings) => {
                 message.has_several = readings.len() > 1;
                 let parts = (0..).zip(readings).filter(|(index, _)| only.is_none_or(|only| only == *index));
                 let finish = |(index, reading)| self.noted(reading, hints).finish(message, index);
                 return parts.map(finish).collect();
             }
-            Form::Declared { name, source } => (name, source),
+            Form::Declared { name, source, note } => (name, source, note),
         };
         source.embed(&mut value);
         let Some(elements) = source.take_elements(&mut value) else {
             let extract = Extract { body: &value, element: None };
-            return Ok(vec![self.noted(declared::read(name, source, extract), hints).finish(message, 0)?]);
+            let reading = with_note(declared::read(name, source, extract), note.as_ref());
+            return Ok(vec![self.noted(reading, hints).finish(message, 0)?]);
         };
         if elements.is_empty() {
             return Ok(vec![declared::without_elements(name, &value).finish(message, 0)?]);
@@ -130,7 +132,8 @@ impl Intake {
             (0..).zip(&elements).take(MAX_ELEMENTS).filter(|(index, _)| only.is_none_or(|only| only == *index));
         let read = |(index, element): (u32, &Value)| {
             let extract = Extract { body: &value, element: Some(element) };
-            self.noted(declared::read(name, source, extract), hints).finish(message, index)
+            let reading = with_note(declared::read(name, source, extract), note.as_ref());
+            self.noted(reading, hints).finish(message, index)
         };
         elements.map(read).collect()
     }
@@ -139,36 +142,71 @@ impl Intake {
         let named = hints.source.as_deref().and_then(|name| self.sources.get(name));
         if let Some(NamedSource { name, reader }) = named {
             return Ok(match reader {
-                Reader::Declared(source) if !is_empty(value) => Form::Declared { name, source },
-                Reader::Declared(_) => return Err(IntakeError::Empty),
-                Reader::Alertmanager(_) | Reader::Grafana(_) => self.form_of_code(name, value)?,
+                Reader::Declared(_) if is_empty(value) => return Err(IntakeError::Empty),
+                Reader::Declared(source) if named.is_some_and(|named| named.accepts(value)) => {
+                    Form::Declared { name, source, note: None }
+                }
+                Reader::Declared(source) => self.form_of_another(name, source, value, hints)?,
+                Reader::Alertmanager(_) | Reader::Grafana(_) => self.form_of_code(name, value, hints)?,
             });
         }
         let declared = |source: &'s NamedSource| {
-            source.declared().map(|declared| Form::Declared { name: &source.name, source: declared })
+            source.declared().map(|declared| Form::Declared { name: &source.name, source: declared, note: None })
         };
         if let Some(form) = self.sources.of_user(value).and_then(declared) {
             return Ok(form);
         }
-        if let Some(readings) = of_code(value) {
+        if let Some(readings) = of_code(value, hints) {
             return Ok(Form::Read(readings));
         }
         match self.sources.of_builtin(value).and_then(declared) {
             Some(form) => Ok(form),
-            None => Ok(Form::Read(of_json(value)?)),
+            None => Ok(Form::Read(of_json(value, hints)?)),
         }
     }
 
     /// The form of a body for a source that code reads. Older versions of its vendor send other forms, which a built-in
     /// source may know.
-    fn form_of_code<'s>(&'s self, name: &'s str, value: &Value) -> Result<Form<'s>, IntakeError> {
+    fn form_of_code<'s>(&'s self, name: &'s str, value: &Value, hints: &Hints) -> Result<Form<'s>, IntakeError> {
         let declared = || self.sources.of_builtin(value).and_then(NamedSource::declared);
-        let readings = match (of_code(value), declared()) {
+        let readings = match (of_code(value, hints), declared()) {
             (Some(readings), _) => readings,
-            (None, Some(source)) => return Ok(Form::Declared { name, source }),
-            (None, None) => of_json(value)?,
+            (None, Some(source)) => return Ok(Form::Declared { name, source, note: None }),
+            (None, None) => of_json(value, hints)?,
         };
         Ok(Form::Read(readings.into_iter().map(|reading| Reading { source: name.to_owned(), ..reading }).collect()))
+    }
+
+    /// The form of a body that does not fit the declared source of its path: that of another source, or of any JSON.
+    /// What the source itself would drop by a default fires here.
+    fn form_of_another<'s>(
+        &'s self,
+        name: &'s str,
+        own: &'s Source,
+        value: &Value,
+        hints: &Hints,
+    ) -> Result<Form<'s>, IntakeError> {
+        let other = self.sources.of_user(value).or_else(|| self.sources.of_builtin(value));
+        let declared = other.and_then(|other| Some((&other.name, other.declared()?)));
+        let code = of_code(value, hints);
+        if let (None, Some((other, source))) = (&code, declared) {
+            let note = Some(Note::OtherForm(format!("as one of {other}")));
+            return Ok(Form::Declared { name, source, note });
+        }
+        if code.is_none() && own.understands(value) {
+            return Ok(Form::Declared {
+                name,
+                source: own,
+                note: Some(Note::OtherForm("by it nevertheless".to_owned())),
+            });
+        }
+        let (readings, read_as) = match code {
+            Some(readings) => (readings, "as a group of alerts"),
+            None => (of_json(value, hints)?, "by the names of its fields"),
+        };
+        let note = Note::OtherForm(read_as.to_owned());
+        let named = |reading: Reading| with_note(Reading { source: name.to_owned(), ..reading }, Some(&note));
+        Ok(Form::Read(readings.into_iter().map(named).collect()))
     }
 
     /// Notes a header with an unknown source.
@@ -180,19 +218,27 @@ impl Intake {
     }
 }
 
+fn with_note(mut reading: Reading, note: Option<&Note>) -> Reading {
+    reading.notes.extend(note.cloned());
+    reading
+}
+
 /// JSON of a form that code knows.
-fn of_code(value: &Value) -> Option<Vec<Reading>> {
-    alertmanager_api::read(value).or_else(|| Some(vec![webhook::read(value)?]))
+fn of_code(value: &Value, hints: &Hints) -> Option<Vec<Reading>> {
+    let at = hints.received_at;
+    alertmanager_api::read(value, at).or_else(|| Some(vec![webhook::read(value, at)?]))
 }
 
 /// JSON of no declared source.
-fn of_json(value: &Value) -> Result<Vec<Reading>, IntakeError> {
+fn of_json(value: &Value, hints: &Hints) -> Result<Vec<Reading>, IntakeError> {
     match value {
         Value::Null => Err(IntakeError::Empty),
         Value::String(text) => Ok(vec![plain::read_text(text)]),
         Value::Bool(_) | Value::Number(_) => Ok(vec![plain::read_text(&value.to_string())]),
         Value::Array(_) | Value::Object(_) if is_empty(value) => Err(IntakeError::Empty),
-        Value::Array(_) | Value::Object(_) => Ok(of_code(value).unwrap_or_else(|| vec![plain::read_json(value)])),
+        Value::Array(_) | Value::Object(_) => {
+            Ok(of_code(value, hints).unwrap_or_else(|| vec![plain::read_json(value, hints.received_at)]))
+        }
     }
 }
 

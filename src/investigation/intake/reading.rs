@@ -95,7 +95,7 @@ impl Reading {
             reports,
             runbook_url: url(hints.runbook_url.as_deref()).or_else(|| url(self.runbook_url.as_deref())),
             refs,
-            text: content,
+            text: with_notes(content, &self.notes),
         };
         let links = self.links.into_iter().filter_map(|(name, link)| Some((name, url(Some(&link))?))).collect();
         Ok(Part { index, alert, labels: self.labels, links, trace: self.trace, notes: self.notes })
@@ -125,6 +125,14 @@ impl Reading {
         let key = own.unwrap_or_else(|| fingerprint::of_body(body));
         fingerprint::scoped(&self.source, &hints.suffix, key)
     }
+}
+
+/// The text with the notes that its reader has to know.
+fn with_notes(mut text: String, notes: &[Note]) -> String {
+    for note in notes.iter().filter(|note| note.is_for_the_reader()) {
+        text.push_str(&format!("\n[tarsy: {}]", clean::line(&note.to_string(), MAX_REPORT_CHARS)));
+    }
+    text
 }
 
 /// A line for each alert. A group that is one hash has one line, and so has an alert that is no group.

@@ -13,7 +13,7 @@ use super::{clean, fingerprint, subject};
 use crate::investigation::alert::aggregate::Aggregate;
 use crate::investigation::alert::refs;
 use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
-use crate::investigation::sources::{parse_time, severity_of};
+use crate::investigation::sources::{Note, parse_time, severity_of, status_of as status_of_word};
 
 /// Fields of the body that are rendered in their own way, or left out.
 const BODY_KNOWN: [&str; 8] =
@@ -32,7 +32,7 @@ struct Item<'a> {
 }
 
 /// Reads a webhook; `None` for anything else.
-pub(super) fn read(value: &Value) -> Option<Reading> {
+pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
     let empty = Map::new();
     let body = value.as_object().unwrap_or(&empty);
     let bare = body.get("labels").map(|_| std::slice::from_ref(value));
@@ -46,7 +46,7 @@ pub(super) fn read(value: &Value) -> Option<Reading> {
         return None;
     }
     let group = status_of(body);
-    let read = |item| Item::read(item, group.unwrap_or_default());
+    let read = |item| Item::read(item, Given { group, received_at });
     let mut items = items.iter().map(read).collect::<Option<Vec<_>>>()?;
     // A stable sort: the firing alerts come first, in the sender's order.
     items.sort_by_key(Item::is_resolved);
@@ -62,19 +62,32 @@ fn named(alerts: &[Value]) -> bool {
     alerts.iter().all(|alert| alert.pointer("/labels/alertname").is_some_and(Value::is_string))
 }
 
+/// Of the fields of an alert or a group: one that is no end fires.
 fn status_of(fields: &Map<String, Value>) -> Option<AlertStatus> {
-    text(fields, "status").map(|word| AlertStatus::of_word(&word))
+    let status = status_of_word(&text(fields, "status")?);
+    Some(if status == Some(AlertStatus::Resolved) { AlertStatus::Resolved } else { AlertStatus::Firing })
+}
+
+/// What the status of an alert without one depends on.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    group: Option<AlertStatus>,
+    received_at: Option<DateTime<Utc>>,
 }
 
 impl<'a> Item<'a> {
-    /// An alert without a status has that of its `group`.
-    fn read(value: &'a Value, group: AlertStatus) -> Option<Self> {
+    /// An alert without a status has that of its group. Prometheus sends neither: then its end is in the past.
+    fn read(value: &'a Value, given: Given) -> Option<Self> {
         let fields = value.as_object()?;
         fields.get("labels")?.as_object()?;
+        let end = text(fields, "endsAt").and_then(|time| parse_time(&time));
+        // The API of Alertmanager has an object as status: its alerts are active.
+        let ended = !fields.contains_key("status") && end.is_some_and(|end| Some(end) <= given.received_at);
+        let by_time = if ended { AlertStatus::Resolved } else { AlertStatus::Firing };
         Some(Self {
             labels: pairs(fields.get("labels")),
             annotations: pairs(fields.get("annotations")),
-            status: status_of(fields).unwrap_or(group),
+            status: status_of(fields).or(given.group).unwrap_or(by_time),
             fields,
         })
     }
@@ -93,8 +106,18 @@ impl<'a> Item<'a> {
         format!("{name} {labels}{about}").trim().to_owned()
     }
 
+    /// The worst of the labels that name one, in any case; otherwise of the annotations.
     fn severity(&self) -> Option<Severity> {
-        severity_of(fingerprint::SEVERITY_KEYS.iter().find_map(|key| self.labels.get(*key))?)
+        let worst = |pairs: &BTreeMap<String, String>| {
+            let named = pairs.iter().filter(|(key, _)| fingerprint::is_severity_key(key));
+            named.filter_map(|(_, value)| severity_of(value)).max()
+        };
+        worst(&self.labels).or_else(|| worst(&self.annotations))
+    }
+
+    /// The labels that name a severity.
+    fn severities(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.labels.iter().filter(|(key, _)| fingerprint::is_severity_key(key))
     }
 }
 
@@ -112,6 +135,7 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
         _ => None,
     };
     let reports = reports(body, items);
+    let notes = relevant.iter().find_map(|item| severity_note(item)).into_iter().collect();
     let by_labels = || fingerprint::of_labels(name.as_deref().unwrap_or_default(), &group_labels(body, items));
     Reading {
         source: source.to_owned(),
@@ -132,8 +156,22 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
         labels: shared,
         annotations: first_of(relevant.iter().map(|item| &item.annotations)),
         refs: group_ref(body),
+        notes,
         ..Reading::default()
     }
+}
+
+/// A word of an alert that is no severity, or two labels that differ.
+fn severity_note(item: &Item<'_>) -> Option<Note> {
+    let known = |(_, word): &(&String, &String)| severity_of(word);
+    let worst = item.severity();
+    let Some(worst) = worst else {
+        return item.severities().next().map(|(_, word)| Note::UnknownSeverity(word.clone()));
+    };
+    let of =
+        |is_worst: bool| item.severities().find(|pair| known(pair).is_some_and(|each| (each == worst) == is_worst));
+    let ((key, word), (other, less)) = (of(true)?, of(false)?);
+    Some(Note::Differ(format!("{key} is {word:?}, and {other} is {less:?}")))
 }
 
 /// The hash of the group, by which Alertmanager calls it elsewhere.

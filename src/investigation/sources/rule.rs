@@ -35,8 +35,10 @@ pub struct TestSign {
 /// The value of a field in a test message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sign {
-    /// The field contains this text, in any case.
-    Contains(String),
+    /// The field is this text, as the vendor writes it.
+    Equals(String),
+    /// The field begins with it.
+    Begins(String),
     /// The field exists and has this number, bool or null.
     Is(Value),
 }
@@ -72,9 +74,8 @@ impl TestSign {
     pub(super) fn is_seen(&self, view: &View<'_>) -> bool {
         let Some(value) = view.find(&self.pointer) else { return false };
         self.signs.iter().any(|sign| match sign {
-            Sign::Contains(text) => {
-                scalar(value).is_some_and(|found| found.to_lowercase().contains(&text.to_lowercase()))
-            }
+            Sign::Equals(text) => scalar(value).is_some_and(|found| found == *text),
+            Sign::Begins(text) => scalar(value).is_some_and(|found| found.starts_with(text)),
             Sign::Is(expected) if expected.is_null() => value.is_null(),
             Sign::Is(expected) => scalar(value) == scalar(expected),
         })

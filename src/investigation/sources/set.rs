@@ -114,6 +114,12 @@ impl NamedSource {
         }
     }
 
+    /// Whether the rule of this source fits a body, as far as it has one.
+    pub fn accepts(&self, body: &Value) -> bool {
+        let Some(source) = self.declared() else { return true };
+        source.recognise.is_empty() || self.fits(&Document::new(body, &source.parse))
+    }
+
     fn fits(&self, document: &Document<'_>) -> bool {
         let source = self.declared();
         source.is_some_and(|source| source.recognise.iter().any(|rule| rule.fits(document, &source.parse)))

@@ -1,10 +1,13 @@
 //! A source: how the bodies of one vendor are recognised and read. A plain value, made from YAML by the configuration.
 
+use serde_json::Value;
+
 use super::capture::Capture;
 use super::expression::Expression;
 use super::labels::LabelSource;
 use super::pointer::Pointer;
 use super::rule::{Condition, Rule, TestSign};
+use super::view::View;
 use super::words::WordTable;
 use crate::investigation::alert::{AlertStatus, Severity};
 
@@ -79,6 +82,15 @@ impl<T> Default for Words<T> {
 }
 
 impl Source {
+    /// Whether a body without a rule that fits is nevertheless one of this source: its key is there, and a word of its
+    /// table gives the status.
+    pub fn understands(&self, body: &Value) -> bool {
+        let mapped = self.map(body, None);
+        let said = self.status.from.as_ref().and_then(|from| from.find(&View::new(body, None)));
+        let is_known = said.is_some_and(|found| self.status.map.get(&found.text).is_some());
+        self.each.is_none() && is_known && !mapped.key.is_absent()
+    }
+
     /// Each status that its declaration gives. Where no word of its table ends an alert, the shared words do.
     pub fn statuses(&self) -> Vec<AlertStatus> {
         let Words { from, map, default } = &self.status;

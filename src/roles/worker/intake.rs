@@ -258,6 +258,7 @@ pub(crate) fn hints(received: &Received) -> Hints {
         source: header(received, bus::SOURCE),
         part: header(received, bus::PART).and_then(|part| part.trim().parse().ok()),
         priority: severity,
+        received_at: Some(received.queued_at),
         suffix: subject.map(|subject| subject.suffix.to_owned()).unwrap_or_default(),
     }
 }

@@ -30,6 +30,11 @@ pub(super) const RECEIVE: &[Metric] = &[
     )
     .by("source", &SOURCES)
     .by("outcome", &["published", "ignored"]),
+    counter(
+        "tarsy_receive_other_form_total",
+        "bodies that do not fit the source of their path, which were read as another form",
+    )
+    .by("source", &SOURCES),
     seconds("tarsy_receive_request_duration_seconds", TOOL_BUCKETS, "from the head of a request to its response"),
     gauge("tarsy_receive_connections", "open connections"),
 ];

@@ -1,7 +1,7 @@
 //! `tarsy inspect alert`: the alerts of a body, and where each field of them came from.
 
 use anyhow::{Context as _, bail};
-use chrono::DateTime;
+use chrono::Utc;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use crate::investigation::alert::{Alert, AlertStatus};
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, Intake, IntakeError};
 use crate::investigation::mask::Mask;
-use crate::investigation::sources::{Note, Traced};
+use crate::investigation::sources::Traced;
 use crate::roles::masked::{self, MaskedAlert};
 use crate::roles::secrets;
 use crate::roles::worker::intake;
@@ -71,7 +71,7 @@ fn received(args: &InspectAlertArgs) -> Received {
         headers: Value::Object(headers.collect()),
         subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
         stream_sequence: 0,
-        queued_at: DateTime::UNIX_EPOCH,
+        queued_at: Utc::now(),
     }
 }
 
@@ -118,24 +118,12 @@ impl Reading<'_> {
         let text = |text: &str| self.mask.apply(text).into_owned();
         let line = |Traced { field, from, value }: &Traced| json!({"field": field, "from": text(from), "value": (!value.is_empty()).then(|| text(value))});
         let why: Vec<Value> = trace.unwrap_or_default().iter().map(line).collect();
-        let mut notes: Vec<String> = written.notes.iter().map(|note| text(&remark(note))).collect();
+        let mut notes: Vec<String> = written.notes.iter().map(|note| text(&note.to_string())).collect();
         if why.is_empty() && written.notes.is_empty() {
             let is_text = hints.source.as_deref() == Some("text");
             let reader = if is_text { "plain text has no fields" } else { "code reads the bodies of this source" };
             notes.push(format!("no pointers: {reader}"));
         }
         Ok([("why".to_owned(), json!(why)), ("notes".to_owned(), json!(notes))].into_iter().collect())
-    }
-}
-
-fn remark(note: &Note) -> String {
-    match note {
-        Note::NoKey => "no part of the key is there: the fingerprint is a hash of the body".to_owned(),
-        Note::UnknownStatus(word) => format!("{word:?} is no known status: the alert counts as firing"),
-        Note::UnknownSource(name) => format!("there is no source {name:?}: the rules of all sources were tried"),
-        Note::Unrecognised => {
-            "no source knows this body: it is read by the names of its fields; tarsy sources init writes a source"
-                .to_owned()
-        }
     }
 }

@@ -108,20 +108,26 @@ impl Scope {
         Some(entries.iter().filter_map(read).collect())
     }
 
-    /// Pointers with the texts that they contain in a test, or the values that they have.
+    /// Pointers with the texts that they are in a test, or the values that they have. A text that ends with `*` stands for
+    /// all that begin with it.
     pub(super) fn test_signs(&self, map: &mut Map<'_>) -> Option<Vec<TestSign>> {
         let entries = map.get("test")?.entries();
         let read = |(text, field): &(String, Field<'_>)| {
             let pointer = self.pointer_of(field, text)?;
             let signs = one_or_several(field.written());
-            if signs.is_empty() || signs.iter().any(|sign| sign.is_array() || sign.is_object() || *sign == "") {
+            if signs.is_empty()
+                || signs.iter().any(|sign| sign.is_array() || sign.is_object() || *sign == "" || *sign == "*")
+            {
                 field.expected(
-                    "a text that it contains, or a number, true, false or null that it is; or a list of them",
+                    "a text, number, true, false or null that it is, or the beginning of a text with * behind it; or a list of them",
                 );
                 return None;
             }
             let sign = |value: Value| match value {
-                Value::String(text) => Sign::Contains(text),
+                Value::String(text) => match text.strip_suffix('*') {
+                    Some(beginning) => Sign::Begins(beginning.to_owned()),
+                    None => Sign::Equals(text),
+                },
                 other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
                     Sign::Is(other)
                 }

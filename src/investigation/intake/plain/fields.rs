@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{MAX_TYPE_CHARS, pairs, runbook, words};
-use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::intake::identity::plain;
-use crate::investigation::sources::{parse_time, severity_of, status_of};
+use crate::investigation::sources::parse_time;
 
 /// Objects around the fields of an alert.
 const ENVELOPES: [&str; 4] = ["data", "event", "incident", "alert"];
@@ -39,7 +38,9 @@ impl<'v> Object<'v> {
         });
         let mut texts = BTreeMap::new();
         for (word, value) in own.take(MAX_WORDS).chain(inner.take(MAX_WORDS)) {
-            if let Some(text) = value.as_str().filter(|text| !text.trim().is_empty()) {
+            // JSON in a text is a rule, and no name of it.
+            let is_name = |text: &&str| !text.trim().is_empty() && !text.trim_start().starts_with(['{', '[']);
+            if let Some(text) = value.as_str().filter(is_name) {
                 texts.entry(word).or_insert(text);
             }
         }
@@ -131,38 +132,6 @@ impl<'v> Fields<'v> {
         texts.filter(|text| parse_time(text).is_none()).find(is_sentence).map(str::to_owned)
     }
 
-    /// Each text of one of the keys, in the same order.
-    fn all(&self, keys: &[&str], labels: &BTreeMap<String, String>) -> Vec<String> {
-        let labels: BTreeMap<String, &String> = labels.iter().map(|(key, value)| (plain(key), value)).collect();
-        let of = |object: &Object<'v>| -> Vec<String> { keys.iter().filter_map(|word| object.text(word)).collect() };
-        let own = self.enveloped().iter().flat_map(of);
-        let labelled = keys.iter().filter_map(|word| labels.get(*word).map(|value| (*value).clone()));
-        own.chain(labelled).chain(self.objects.iter().skip(self.envelopes).flat_map(of)).collect()
-    }
-
-    /// A known word decides; other words fire.
-    pub(super) fn status(&self, labels: &BTreeMap<String, String>) -> AlertStatus {
-        let is_over = |fields: &'v Map<String, Value>| {
-            ["resolved", "is_resolved", "recovered"].iter().any(|key| fields.get(*key) == Some(&Value::Bool(true)))
-        };
-        if self.own().any(is_over) {
-            return AlertStatus::Resolved;
-        }
-        let states = self.all(&words::STATUSES, labels);
-        let known =
-            states.iter().find_map(|word| status_of(word)).or_else(|| states.iter().find_map(|word| piece(word)));
-        let is_end = |word: &String| words::ENDS.contains(&word.trim().to_lowercase().as_str());
-        let ends = || self.all(&words::SEVERITIES, labels).iter().any(is_end);
-        known.unwrap_or_else(|| if ends() { AlertStatus::Resolved } else { AlertStatus::Firing })
-    }
-
-    /// Of the state, if no severity is known: `CRITICAL`.
-    pub(super) fn severity(&self, labels: &BTreeMap<String, String>) -> Option<Severity> {
-        let is_critical = |word: &String| words::CRITICAL.contains(&word.trim().to_lowercase().as_str());
-        let of_state = || self.all(&words::STATUSES, labels).iter().any(is_critical).then_some(Severity::Critical);
-        self.all(&words::SEVERITIES, labels).iter().find_map(|word| severity_of(word)).or_else(of_state)
-    }
-
     pub(super) fn annotated_runbook(&self) -> Option<String> {
         self.own().find_map(|fields| runbook(&pairs(fields.get("annotations"))))
     }
@@ -170,14 +139,6 @@ impl<'v> Fields<'v> {
 
 fn texts(fields: &Map<String, Value>) -> impl Iterator<Item = (String, String)> + '_ {
     fields.iter().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-}
-
-/// The status of `resolved_item` or `incident-closed`.
-fn piece(word: &str) -> Option<AlertStatus> {
-    let word = word.to_lowercase();
-    let mut pieces = word.split(|c: char| !c.is_alphanumeric());
-    let found = pieces.clone().find(|piece| words::PIECES.contains(piece)).and_then(status_of);
-    found.filter(|_| !pieces.any(|piece| piece == "not"))
 }
 
 /// The item of a list that has only one.

@@ -1,52 +1,63 @@
 //! Parses bodies of no known form: JSON of any shape, and plain text.
 //!
-//! `fields` finds values by the names of their keys, in any spelling; `words` has these names.
+//! `fields` finds values by the names of their keys, in any spelling; `words` has these names. `facts` are the values with
+//! the pieces of their keys; `state`, with `times`, judges the status by them, and `severity` the severity.
 
+mod facts;
 mod fields;
+mod severity;
+mod state;
+mod times;
 mod words;
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use self::fields::Fields;
 use super::outline::Outline;
 use super::reading::Reading;
 use super::{fingerprint, identity, subject};
-use crate::investigation::sources::Note;
+use crate::investigation::alert::AlertStatus;
+use crate::investigation::sources::{Note, status_of};
 
 /// A longer title is a sentence and no type.
 const MAX_TYPE_CHARS: usize = 80;
 
-/// An alert of plain text.
+/// An alert of plain text. Its first line may begin with its state: `[RESOLVED] disk full`. A text that differs only in
+/// that state has the same fingerprint.
 pub(super) fn read_text(text: &str) -> Reading {
+    let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let mark = state::mark(title);
+    let status = mark.and_then(|mark| status_of(mark.word)).filter(|status| *status != AlertStatus::Test);
+    let own = mark.map(|mark| fingerprint::of_body(text.replacen(title, mark.rest, 1).trim().as_bytes()));
     Reading {
         source: "text".to_owned(),
-        title: text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned(),
+        title: title.to_owned(),
+        status: status.unwrap_or_default(),
+        fingerprint: own.filter(|_| status.is_some()),
         text: text.to_owned(),
         ..Reading::default()
     }
 }
 
 /// JSON that is no known webhook.
-pub(super) fn read_json(value: &Value) -> Reading {
+pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Reading {
     let fields = Fields::of(value);
+    let facts = facts::facts(value);
     let labels = fields.labels();
     let name = fields.name(&labels);
     let by_name = name.as_deref().map(|name| subject::title(name, &fields.place(name, &labels)));
-    let found = fields.first(&words::TITLES, &labels);
+    let found = fields.first(&words::TITLES, &labels).or_else(|| facts::title(&facts));
     let of_title = || fields.first(&words::SHORT_TITLES, &labels).filter(|title| is_type(title));
-    let own = fields.own().find_map(|fields| {
-        text(fields, "groupKey").or_else(|| text(fields, "fingerprint")).or_else(|| identity::key_of(fields))
-    });
-    let by_labels = || {
-        let name = name.as_deref().unwrap_or_default();
-        (!labels.is_empty()).then(|| fingerprint::of_labels(name, &labels))
-    };
-    let member = || fingerprint::member(name.as_deref().unwrap_or_default(), &labels);
-    let members = if labels.is_empty() { Vec::new() } else { vec![member()] };
+    let identity = identity::identity(value);
+    let member = fingerprint::member_of_key("json", &identity.key);
     let mut outline = Outline::default();
     outline.value(0, value);
+    let judged = state::judge(&facts, found.as_deref(), received_at);
+    let severity = severity::judge(&facts);
+    let notes = std::iter::once(Note::Unrecognised).chain(judged.notes).chain(severity.notes);
     let first_key = || value.as_object().and_then(|fields| fields.keys().next().cloned());
     Reading {
         source: "json".to_owned(),
@@ -55,16 +66,17 @@ pub(super) fn read_json(value: &Value) -> Reading {
             .or_else(|| fields.sentence())
             .or_else(first_key)
             .unwrap_or_else(|| "JSON alert".to_owned()),
-        severity: fields.severity(&labels),
-        status: fields.status(&labels),
-        fingerprint: own.or_else(by_labels).or_else(|| Some(identity::of_json(value))),
-        members,
+        severity: severity.severity,
+        status: judged.status,
+        fingerprint: Some(identity.key),
+        members: vec![member],
         runbook_url: fields.first(&words::RUNBOOKS, &labels).or_else(|| fields.annotated_runbook()),
         name: name.clone().or_else(of_title),
         text: outline.into_text(),
         annotations: fields.annotations(),
         labels,
-        notes: vec![Note::Unrecognised],
+        trace: judged.why.into_iter().chain(severity.why).chain(identity.trace).collect(),
+        notes: notes.collect(),
         ..Reading::default()
     }
 }

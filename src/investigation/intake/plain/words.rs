@@ -29,34 +29,4 @@ pub(super) const HOSTS: [&str; 9] =
 pub(super) const SHORT_TITLES: [&str; 5] = ["title", "name", "summary", "subject", "headline"];
 pub(super) const TITLES: [&str; 11] =
     ["title", "name", "summary", "subject", "headline", "event", "reason", "description", "message", "text", "msg"];
-pub(super) const STATUSES: [&str; 20] = [
-    "notificationtype",
-    "status",
-    "state",
-    "alertstatus",
-    "alertstate",
-    "currentstatus",
-    "currentstate",
-    "newstatus",
-    "newstate",
-    "servicestate",
-    "hoststate",
-    "statename",
-    "checkstatename",
-    "alerttypefriendlyname",
-    "eventtype",
-    "eventname",
-    "action",
-    "type",
-    "event",
-    "notificationevent",
-];
-pub(super) const SEVERITIES: [&str; 6] = ["severity", "priority", "level", "urgency", "criticality", "alertseverity"];
 pub(super) const RUNBOOKS: [&str; 2] = ["runbookurl", "runbook"];
-/// Words of a severity that are the end of an alert.
-pub(super) const ENDS: [&str; 5] = ["clear", "cleared", "ok", "resolved", "recovered"];
-/// Words of a state that say how bad it is.
-pub(super) const CRITICAL: [&str; 5] = ["critical", "crit", "fatal", "disaster", "emergency"];
-/// Pieces of a word such as `resolved_item` or `incident-closed`.
-pub(super) const PIECES: [&str; 8] =
-    ["resolved", "resolve", "recovered", "recovery", "closed", "cleared", "acknowledged", "acknowledgement"];

@@ -32,10 +32,7 @@ fn source() -> Source {
         alert_type: expression("@/inner/name | $name"),
         severity: words("@/prio | /prio", &[("1", Severity::Critical)]),
         status: words("@/state | $state", &[("blue", AlertStatus::Resolved)]),
-        test: vec![TestSign {
-            pointer: pointer("@/probe"),
-            signs: vec![Sign::Is(json!(1)), Sign::Contains("x".into())],
-        }],
+        test: vec![TestSign { pointer: pointer("@/probe"), signs: vec![Sign::Is(json!(1)), Sign::Equals("x".into())] }],
         key: vec![vec![expression("@/id").unwrap()]],
         labels: vec![LabelSource::Object(pointer("@/labels"))],
         links: vec![LinkSource { name: "graph".into(), url: expression("https://g.example/{@/id}").unwrap() }],
