@@ -2,10 +2,11 @@
 //!
 //! Ids, names and labels of the condition, its resource and its incident enter the key, whatever object they are in.
 //! Times, counters, measured values, states, severities, addresses of pages and free texts never do. `walk` finds the
-//! values and their classes, `words` has the names of keys, `form` judges a value by its form. A sender's own key goes
+//! values, `named` their classes, `words` has the names of keys, `form` judges a value by its form. A sender's own key goes
 //! before all others; other fields enter as far as the known ones do not name condition and resource.
 
 mod form;
+mod named;
 mod walk;
 mod words;
 
