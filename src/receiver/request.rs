@@ -11,6 +11,7 @@ use hyper::HeaderMap;
 use hyper::body::{Body as _, Bytes};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
+use serde_json::Value;
 
 use super::alerts::{self, ReadBody};
 use super::endpoint::Endpoint;
@@ -20,6 +21,7 @@ use super::response::Rejection;
 use super::{HeaderRules, InboundAlerts, Settings};
 use crate::investigation::alert::Severity;
 use crate::investigation::intake::headers::TRACEPARENT;
+use crate::investigation::intake::{cloud_event, event_grid_answer};
 use crate::listener::http::{self, ClientAddress};
 
 /// A client whose body was too slow may try again soon.
@@ -36,6 +38,8 @@ pub(super) enum Read {
     Alerts { source: &'static str, alerts: InboundAlerts },
     /// Nothing, for this reason.
     Ignored { source: &'static str, reason: String },
+    /// The answer to a validation of Event Grid.
+    Validation(Value),
 }
 
 /// Checks the head of a request, then reads its body: the body of a client that lacks a token is not read.
@@ -61,6 +65,11 @@ pub(super) async fn read(
             return Ok(Read::Ignored { source: alerts::source_word(endpoint.source().unwrap_or_default()), reason });
         }
     };
+    if let Some(answer) = event_grid_answer(&body) {
+        return Ok(Read::Validation(answer));
+    }
+    // Attributes in headers count only if the proof of the sender covers them.
+    let body = if proof == HeaderCover::Covered { with_attributes(&head.headers, body) } else { body };
     match alerts::read(&settings.intake, endpoint, &body, requested)? {
         ReadBody::Ignored { source, reason } => Ok(Read::Ignored { source, reason }),
         ReadBody::Alerts { source, alerts } => {
@@ -76,6 +85,14 @@ pub(super) async fn read(
             Ok(Read::Alerts { source, alerts })
         }
     }
+}
+
+/// An event of CloudEvents in the binary mode as one in the structured mode, which a worker can read without headers.
+fn with_attributes(headers: &HeaderMap, body: Bytes) -> Bytes {
+    let attribute =
+        |(name, value): (&HeaderName, &HeaderValue)| Some((name.to_string(), value.to_str().ok()?.to_owned()));
+    let attributes: Vec<_> = headers.iter().filter_map(attribute).collect();
+    cloud_event(&attributes, &body).map_or(body, Bytes::from)
 }
 
 /// The origin of a handshake of CloudEvents. Its answer reveals nothing and permits nothing: each event still needs the
@@ -192,6 +209,19 @@ mod tests {
         for wrong in ["priority=", "priority=urgent", "priority=LOW", "priority=low%20"] {
             assert!(priority(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_event_in_headers_becomes_the_body_and_another_body_stays() {
+        let mut headers = HeaderMap::new();
+        for name in ["ce-id", "ce-source", "ce-specversion"] {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static("x"));
+        }
+        let body = Bytes::from_static(b"{\"a\":1}");
+        assert_eq!(with_attributes(&headers, body.clone()), body);
+        headers.insert("ce-type", HeaderValue::from_static("x"));
+        let event: Value = serde_json::from_slice(&with_attributes(&headers, body)).unwrap();
+        assert_eq!((&event["type"], &event["data"]["a"]), (&Value::from("x"), &Value::from(1)));
     }
 
     #[test]

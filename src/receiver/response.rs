@@ -27,6 +27,8 @@ pub(super) enum Accepted {
     Ignored(String),
     /// The origin of a handshake.
     Handshake(HeaderValue),
+    /// The answer to the validation of a subscription, which the sender reads.
+    Validation(Value),
 }
 
 /// What was published of a request.
@@ -79,6 +81,7 @@ pub(super) fn response(outcome: Result<Accepted, Rejection>) -> Response {
             ];
             json_response(StatusCode::OK, &json!({}), headers)
         }
+        Ok(Accepted::Validation(answer)) => json_response(StatusCode::OK, &answer, Vec::new()),
         Err(rejection) => rejection.response(),
     }
 }

@@ -147,6 +147,7 @@ impl<Q: Queue> Receiver<Q> {
                 tracing::debug!(source, reason, "alert ignored");
                 Ok(Accepted::Ignored(reason))
             }
+            Read::Validation(answer) => Ok(Accepted::Validation(answer)),
             Read::Alerts { source, alerts } => {
                 let ignored_headers = alerts.ignored_headers.clone();
                 let published = self.queue.publish(alerts).await?;

@@ -68,7 +68,7 @@ fn notified(value: &Value) -> Option<Value> {
     (!is_of_aws).then_some(message)
 }
 
-/// <https://github.com/cloudevents/spec/blob/main/cloudevents/formats/json-format.md>: `data_base64` in place of `data`.
+/// <https://github.com/cloudevents/spec/blob/main/cloudevents/formats/json-format.md>: `data_base64` for `data`.
 fn base64_data(value: &Value) -> Option<Value> {
     value.get("specversion")?;
     if value.get("data").is_some() {
@@ -85,8 +85,8 @@ fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The event of `CloudEvents` in the binary mode of HTTP, in the structured form: the attributes are headers `ce-…`, and
-/// the body is the data. `None` without the attributes that every event has.
+/// The event of `CloudEvents` in the binary mode of HTTP, in the structured form: the attributes are headers `ce-…`,
+/// and the body is the data. `None` without the attributes that every event has.
 pub fn cloud_event(headers: &[(String, String)], body: &[u8]) -> Option<Vec<u8>> {
     let mut event = Map::new();
     for (name, value) in headers {

@@ -108,7 +108,7 @@ impl Intake {
             return Ok(vec![self.noted(plain::read_text(text), hints).finish(message, 0)?]);
         };
         value.sort_all_objects();
-        let mut value = envelope::open(value);
+        let mut value = if self.is_of_user(&value, hints) { value } else { envelope::open(value) };
         let (name, source, note) = match self.form(&value, hints)? {
             Form::Read(readings) => {
                 message.has_several = readings.len() > 1;
@@ -136,6 +136,12 @@ impl Intake {
             self.noted(reading, hints).finish(message, index)
         };
         elements.map(read).collect()
+    }
+
+    /// Whether a source of the user reads the body as it is, in its envelope.
+    fn is_of_user(&self, value: &Value, hints: &Hints) -> bool {
+        let named = hints.source.as_deref().and_then(|name| self.sources.get(name)).and_then(NamedSource::declared);
+        self.sources.of_user(value).is_some() || named.is_some_and(|source| source.understands(value))
     }
 
     fn form<'s>(&'s self, value: &Value, hints: &Hints) -> Result<Form<'s>, IntakeError> {

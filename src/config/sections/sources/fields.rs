@@ -108,8 +108,8 @@ impl Scope {
         Some(entries.iter().filter_map(read).collect())
     }
 
-    /// Pointers with the texts that they are in a test, or the values that they have. A text that ends with `*` stands for
-    /// all that begin with it.
+    /// Pointers with the texts that they are in a test, or the values that they have. A text that ends with `*` stands
+    /// for all that begin with it.
     pub(super) fn test_signs(&self, map: &mut Map<'_>) -> Option<Vec<TestSign>> {
         let entries = map.get("test")?.entries();
         let read = |(text, field): &(String, Field<'_>)| {

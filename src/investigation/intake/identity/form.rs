@@ -8,8 +8,8 @@ const MAX_NAME_WORDS: usize = 6;
 const MAX_NAME_CHARS: usize = 120;
 /// Words of a title that only carry its state.
 const FILLING: WordList = WordList::new(
-    "is are was has have been back again now to alert alarm notification state status -> => → opened created updated occurrence reactivated repeated escalated \
-     for still the",
+    "is are was has have been back again now to alert alarm notification state status -> => → opened created \
+     updated occurrence reactivated repeated occurred happened detected reported escalated for still the",
 );
 /// Words of the events of an alert: `incident.created`, `new_item`.
 const OF_ALERTS: [&str; 10] =
@@ -41,11 +41,11 @@ pub(in crate::investigation::intake) fn stable_text(text: &str) -> Option<String
 pub(super) fn title(text: &str) -> Option<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut before = String::new();
-    for written in text.split_whitespace() {
+    for written in text.replace(" %", "%").split_whitespace() {
         let word = written.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '-' | '>' | '=' | '%'));
         let lower = word.to_lowercase();
         let is_integer = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
-        let is_measured = is_number(word) && (!is_integer || before.is_empty() || MEASURED.contains(&before.as_str()));
+        let is_measured = is_number(word) && (!is_integer || before.is_empty() || MEASURED.contains(before.as_str()));
         // A unit that stands alone: `94 %`.
         // `:fire:` of a chat.
         let is_short_code = written.len() > 2 && written.starts_with(':') && written.ends_with(':');
@@ -53,7 +53,7 @@ pub(super) fn title(text: &str) -> Option<String> {
         before = if is_empty { before } else { lower.clone() };
         let is_event = pieces(word).len() > 1 && is_all_state(word);
         let says_state = is_state(word) || is_event || is_split_state(word);
-        let says_nothing = is_empty || is_measured || says_state || FILLING.contains(&lower.as_str());
+        let says_nothing = is_empty || is_measured || says_state || FILLING.contains(lower.as_str());
         if !says_nothing && parse_time(word).is_none() {
             kept.push(lower);
         }
@@ -105,7 +105,7 @@ fn is_measure(text: &str) -> bool {
     unit > 0 && unit <= 6 && !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || ".,".contains(c))
 }
 
-/// `FIRING:1`.
+/// A state with a number behind it: `FIRING:1`.
 fn is_split_state(word: &str) -> bool {
     word.split_once(':').is_some_and(|(state, count)| {
         status_of(state).is_some() && !count.is_empty() && count.chars().all(|c| c.is_ascii_digit() || c == ',')
@@ -126,7 +126,10 @@ pub(super) fn name(text: &str) -> Option<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let is_macro = text.starts_with("{{") || text.starts_with("${") || text.starts_with('$');
     let is_json = text.starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(&text).is_ok();
-    let is_unset = matches!(text.to_lowercase().as_str(), "" | "-" | "n/a" | "none" | "null" | "unknown" | "*");
+    let is_unset = matches!(
+        text.to_lowercase().as_str(),
+        "true" | "false" | "yes" | "no" | "on" | "off" | "" | "-" | "n/a" | "none" | "null" | "unknown" | "*"
+    );
     let changes = is_state(&text) || is_time(&text) || is_measure(&text);
     (!is_unset && !is_macro && !is_json && !changes).then_some(text)
 }

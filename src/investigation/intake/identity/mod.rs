@@ -2,8 +2,8 @@
 //!
 //! Ids, names and labels of the condition, its resource and its incident enter the key, whatever object they are in.
 //! Times, counters, measured values, states, severities, addresses of pages and free texts never do. `walk` finds the
-//! values, `named` their classes, `words` has the names of keys, `form` judges a value by its form. A sender's own key goes
-//! before all others; other fields enter as far as the known ones do not name condition and resource.
+//! values, `named` their classes, `words` has the names of keys, `form` judges a value by its form. A sender's own key
+//! goes before all others; other fields enter as far as the known ones do not name condition and resource.
 
 mod form;
 mod named;
@@ -40,7 +40,10 @@ pub(super) fn identity(value: &Value) -> Identity {
     let trace: Vec<Traced> = trace.collect();
     let rank = |part: &&Part| words::KEYS.position(&part.word);
     let own = chosen.iter().filter(|part| part.class == Class::Key).min_by_key(rank).map(|part| part.value.clone());
-    let mut texts: Vec<String> = chosen.iter().map(|part| format!("{}={}", part.word, part.value)).collect();
+    // The key as it is written keeps senders apart whose numbers are the same.
+    let written = |part: &Part| part.pointer.rsplit('/').next().unwrap_or_default().to_owned();
+    let text = |part: &Part| format!("{}({})={}", part.word, written(part), part.value);
+    let mut texts: Vec<String> = chosen.iter().map(text).collect();
     texts.sort_unstable();
     texts.dedup();
     let key = own.unwrap_or_else(|| match texts.as_slice() {
@@ -85,9 +88,10 @@ fn classes(parts: &[Part]) -> &'static [Class] {
 
 fn choose(parts: Vec<Part>) -> Vec<Part> {
     let kept = classes(&parts);
-    let stems: Vec<String> = parts.iter().filter_map(|part| part.id_of.clone()).collect();
+    let soft = parts.iter().filter(|part| part.class == Class::Soft);
+    let stems: Vec<String> = soft.filter_map(|part| part.id_of.clone()).collect();
     let kept = parts.into_iter().filter(|part| kept.contains(&part.class));
-    // Beside `monitor_id`, the name of the monitor may change.
+    // Beside `entity_id`, the name of the entity is in some of the messages only.
     kept.filter(|part| part.name_of.as_ref().is_none_or(|stem| !stems.contains(stem))).collect()
 }
 

@@ -28,7 +28,7 @@ impl Named<'_> {
 
     /// Whether the key says nothing without its object: `id`, `name`.
     fn is_generic(&self) -> bool {
-        let is_end = |word: &str| NAME_ENDS.contains(&word) || ID_ENDS.contains(&word) || TITLES.contains(&word);
+        let is_end = |word: &str| NAME_ENDS.contains(&word) || ID_ENDS.contains(word) || TITLES.contains(&word);
         self.key.len() == 1
             && (is_end(&self.word) || ["kind", "key", "type", "url", "target"].contains(&self.word.as_str()))
             || NAME_ENDS.contains(&self.word.as_str())
@@ -56,22 +56,22 @@ impl Named<'_> {
         if self.key.last().is_some_and(|last| how.contains(last)) {
             return None;
         }
-        let is_condition = CONDITION_WORDS.contains(&self.word.as_str());
+        let is_condition = CONDITION_WORDS.contains(self.word.as_str());
         Some(if is_condition { Class::Condition } else { Class::Label })
     }
 
     pub(super) fn class(&self, text: &str) -> Option<Class> {
         let word = self.word.as_str();
-        if KEYS.contains(&word) {
+        if KEYS.contains(word) {
             return Some(Class::Key);
         }
         if SOFT_KEYS.contains(&word) {
             return Some(Class::Soft);
         }
-        if CONDITION_WORDS.contains(&word) || self.is_watched_service() {
+        if CONDITION_WORDS.contains(word) || self.is_watched_service() {
             return Some(Class::Condition);
         }
-        if self.has(&BESIDE) || KINDS.contains(&word) || self.is_time() {
+        if self.has(&BESIDE) || KINDS.contains(word) || self.is_time() {
             return None;
         }
         if let Some(class) = self.of_id() {
@@ -93,8 +93,8 @@ impl Named<'_> {
     }
 
     fn is_volatile(&self) -> bool {
-        let names_thing = RESOURCES.contains(&self.last()) || CONDITIONS.contains(&self.last());
-        VOLATILE_ENDS.contains(&self.last()) || self.has(&VOLATILE) && !names_thing
+        let names_thing = RESOURCES.contains(self.last()) || CONDITIONS.contains(self.last());
+        VOLATILE_ENDS.contains(self.last()) || self.has(&VOLATILE) && !names_thing
     }
 
     fn is_time(&self) -> bool {
@@ -132,7 +132,7 @@ impl Named<'_> {
 
     /// The class of an id; `Some(None)` for one that is new in each message.
     fn of_id(&self) -> Option<Option<Class>> {
-        if !ID_ENDS.contains(&self.last()) && self.word != "key" {
+        if !ID_ENDS.contains(self.last()) && self.word != "key" {
             return None;
         }
         let own = if self.key.len() > 1 { self.key.iter().rev().nth(1).copied() } else { None };
@@ -143,10 +143,10 @@ impl Named<'_> {
             "" => None,
             "alert" | "alarm" => Some(Class::Alert),
             stem if INCIDENTS.contains(&stem) => Some(Class::Incident),
-            stem if CONDITIONS.contains(&stem) => Some(Class::ConditionId),
-            stem if MESSAGES.contains(&stem) || BESIDE.contains(&stem) => None,
-            stem if AREAS.contains(&stem) => Some(Class::Area),
-            stem if RESOURCES.contains(&stem) => Some(Class::Resource),
+            stem if CONDITIONS.contains(stem) => Some(Class::ConditionId),
+            stem if MESSAGES.contains(stem) || BESIDE.contains(stem) => None,
+            stem if AREAS.contains(stem) => Some(Class::Area),
+            stem if RESOURCES.contains(stem) => Some(Class::Resource),
             _ => Some(Class::Other),
         })
     }
@@ -155,7 +155,8 @@ impl Named<'_> {
         let is_name = NAME_ENDS.contains(&self.last()) || self.word == "kind";
         let noun = if is_name && self.is_generic() { self.place.noun.as_str() } else { "" };
         let before = if is_name && self.key.len() > 1 { self.key.iter().rev().nth(1).copied() } else { None };
-        let noun = before.or(Some(noun).filter(|noun| !noun.is_empty())).unwrap_or(self.last());
+        let owned = Some(noun).filter(|noun| !noun.is_empty());
+        let noun = before.or(owned).unwrap_or_else(|| self.last());
         if form::is_sentence(text) {
             return None;
         }
@@ -166,9 +167,9 @@ impl Named<'_> {
             "event" => Some(if text.contains(' ') && self.word != "event" { Class::Title } else { Class::Event }),
             "reason" => (!text.contains(' ')).then_some(Class::Reason),
             "incident" | "issue" | "alertgroup" | "problem" => Some(Class::Title),
-            noun if CONDITIONS.contains(&noun) => Some(Class::Condition),
-            noun if RESOURCES.contains(&noun) => Some(Class::Resource),
-            noun if AREAS.contains(&noun) => Some(Class::Area),
+            noun if CONDITIONS.contains(noun) => Some(Class::Condition),
+            noun if RESOURCES.contains(noun) => Some(Class::Resource),
+            noun if AREAS.contains(noun) => Some(Class::Area),
             "name" => Some(Class::Name),
             _ => None,
         }
@@ -178,7 +179,7 @@ impl Named<'_> {
         if TITLES.contains(&self.last()) {
             return Some(Class::Title);
         }
-        if TEXTS.contains(&self.last()) || self.word == "reason" || form::is_random(text) {
+        if TEXTS.contains(self.last()) || self.word == "reason" || form::is_random(text) {
             return (!form::is_random(text)).then_some(Class::Text);
         }
         Some(Class::Other)

@@ -125,7 +125,7 @@ fn walk_list_of_scalars(key: &[String], value: &Value, place: &Place, found: &mu
 fn element(item: &Value, at: usize, count: usize, place: &Place, found: &mut Vec<Part>) {
     let Some(fields) = item.as_object() else { return };
     let place = Place { pointer: format!("{}/{at}", place.pointer), depth: place.depth + 1, ..place.clone() };
-    let named = ["name", "key", "title", "tag", "label"].iter().find_map(|key| Some(fields.get(*key)?.as_str()?));
+    let named = ["name", "key", "title", "tag", "label"].iter().find_map(|key| fields.get(*key)?.as_str());
     if let (Some(name), Some(value @ (Value::String(_) | Value::Number(_)))) = (named, fields.get("value")) {
         let pointer = format!("{}/value", place.pointer);
         found.extend(part(&key_pieces(name), value, &Place { pointer, in_labels: true, ..place }));
@@ -139,7 +139,7 @@ fn below(key: &[String], value: &Value, place: &Place) -> Option<Place> {
     let pieces: Vec<&str> = key.iter().map(String::as_str).collect();
     let has = |words: &WordList| pieces.iter().any(|piece| words.contains(piece));
     let last = pieces.last().copied().unwrap_or_default();
-    if LABELS.contains(&pieces.concat().as_str()) || LABELS.contains(&last) {
+    if LABELS.contains(pieces.concat().as_str()) || LABELS.contains(last) {
         return Some(Place { in_labels: true, noun: String::new(), ..place.clone() });
     }
     let is_state = ["status", "state", "severity", "priority", "urgency", "conditions"].contains(&last);
@@ -206,14 +206,12 @@ fn part(key: &[String], value: &Value, place: &Place) -> Option<Part> {
         | Class::Other => form::name(&text)?,
     };
     let value = Some(value).filter(|value| !value.is_empty() && value != "0")?;
-    let class = match class {
-        Class::Other if form::is_all_state(&text) => return None,
-        Class::Other if form::is_sentence(&text) => Class::Text,
-        Class::Other if form::is_exact(&text) => Class::Exact,
-        class => class,
-    };
+    if class == Class::Other && form::is_all_state(&text) {
+        return None;
+    }
+    let class = if class == Class::Other { class_of_form(&text) } else { class };
     let stem = named.stem();
-    let is_id = ID_ENDS.contains(&named.last()) && !place.in_labels;
+    let is_id = ID_ENDS.contains(named.last()) && !place.in_labels;
     let is_name = !place.in_labels && key.iter().any(|piece| ["name", "display", "title"].contains(piece));
     Some(Part {
         class,
@@ -230,6 +228,17 @@ fn event(text: &str) -> Option<String> {
     const OF_ALERTS: [&str; 8] = ["incident", "alert", "alarm", "issue", "problem", "ticket", "case", "notification"];
     let is_lifecycle = pieces(text).iter().any(|piece| OF_ALERTS.contains(&piece.as_str()));
     if is_lifecycle { None } else { reason(text) }
+}
+
+/// The class of a value whose key says nothing.
+fn class_of_form(text: &str) -> Class {
+    if form::is_sentence(text) {
+        Class::Text
+    } else if form::is_exact(text) {
+        Class::Exact
+    } else {
+        Class::Other
+    }
 }
 
 /// The pieces of a word of what happened, without its states.

@@ -20,8 +20,8 @@ pub(super) const CONDITION_WORDS: WordList = WordList::new(
      metricname metric problemname alertrulename",
 );
 /// One opening of a problem. An id of it is another one at the next time.
-pub(super) const INCIDENTS: [&str; 8] =
-    ["incident", "alertgroup", "issue", "problem", "outage", "case", "ticket", "emergency"];
+pub(super) const INCIDENTS: [&str; 9] =
+    ["incident", "alertgroup", "issue", "problem", "outage", "case", "ticket", "emergency", "fault"];
 /// What has the problem.
 pub(super) const RESOURCES: WordList = WordList::new(
     "host hostname hosts server servername node nodename device devicename machine vm computer instance service \

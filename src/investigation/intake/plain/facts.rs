@@ -194,7 +194,7 @@ fn below(key: &[String], rank: Rank) -> Rank {
     own.max(rank)
 }
 
-/// `alert_group`.
+/// Whether a key names an alert in two words: `alert_group`.
 fn is_group(pieces: &[&str]) -> bool {
     matches!(pieces, ["alert" | "alarm" | "incident", "group" | "instance" | "info"])
 }

@@ -1,7 +1,7 @@
 //! Parses bodies of no known form: JSON of any shape, and plain text.
 //!
-//! `fields` finds values by the names of their keys, in any spelling; `words` has these names. `facts` are the values with
-//! the pieces of their keys; `state`, with `times`, judges the status by them, and `severity` the severity.
+//! `fields` finds values by the names of their keys, in any spelling; `words` has these names. `facts` are the values
+//! with the pieces of their keys; `state`, with `times`, judges the status by them, and `severity` the severity.
 
 mod facts;
 mod fields;
@@ -71,7 +71,7 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
         fingerprint: Some(identity.key),
         members: vec![member],
         runbook_url: fields.first(&words::RUNBOOKS, &labels).or_else(|| fields.annotated_runbook()),
-        name: name.clone().or_else(of_title),
+        name: name.or_else(of_title),
         text: outline.into_text(),
         annotations: fields.annotations(),
         labels,

@@ -71,8 +71,8 @@ fn worst(found: &[Found<'_>]) -> Option<Judged> {
 /// `severity`, `alert_severity`, and `name` in an object `severity`.
 fn is_severity(fact: &Fact<'_>) -> bool {
     let is = |pieces: &[String]| {
-        let other = pieces.iter().any(|piece| OTHER.contains(&piece.as_str()));
-        !other && pieces.last().is_some_and(|last| KEYS.contains(&last.as_str()))
+        let other = pieces.iter().any(|piece| OTHER.contains(piece.as_str()));
+        !other && pieces.last().is_some_and(|last| KEYS.contains(last.as_str()))
     };
     let in_one = is(&fact.owner) && matches!(fact.last(), "name" | "value" | "label" | "summary" | "severity" | "slug");
     is(&fact.key) || in_one
@@ -80,7 +80,7 @@ fn is_severity(fact: &Fact<'_>) -> bool {
 
 /// `CRITICAL` as a state, and in the type of a message.
 fn of_state<'f>(fact: &'f Fact<'_>) -> Option<Found<'f>> {
-    let is_other = fact.key.iter().any(|piece| OTHER.contains(&piece.as_str()));
+    let is_other = fact.key.iter().any(|piece| OTHER.contains(piece.as_str()));
     let is_state = STATES.contains(&fact.last()) && !is_other;
     let word = fact.text().filter(|word| is_state && is_severity_word(word))?;
     let severity = severity_of(word).filter(|severity| *severity > Severity::Normal)?;

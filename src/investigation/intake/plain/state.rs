@@ -121,7 +121,7 @@ fn decide(said: &[&Evidence]) -> Option<Judged> {
 }
 
 fn evidence(fact: &Fact<'_>, all: &[&Fact<'_>]) -> Option<Evidence> {
-    let is_other = fact.key.iter().any(|piece| NOT_NOW.contains(&piece.as_str())) && !is_exit(&fact.word());
+    let is_other = is_of_another(fact) && !is_exit(&fact.word());
     if is_other || names_other_state(fact, all) {
         return None;
     }
@@ -129,6 +129,12 @@ fn evidence(fact: &Fact<'_>, all: &[&Fact<'_>]) -> Option<Evidence> {
     let word = fact.text().map_or_else(|| fact.value.to_string(), str::to_owned);
     let (is_severity, is_event) = (is_severity_word(&word), !is_state(fact));
     Some(Evidence { status, pointer: fact.pointer.clone(), word, rank: fact.rank, is_severity, is_event })
+}
+
+/// Whether a field is about another state than the one of the alert now.
+fn is_of_another(fact: &Fact<'_>) -> bool {
+    let in_another = matches!(fact.owner.as_slice(), [only] if NOT_NOW.contains(only));
+    in_another || fact.key.iter().any(|piece| NOT_NOW.contains(piece))
 }
 
 /// The state of the host of a service is not that of the alert.
@@ -175,12 +181,12 @@ fn is_state(fact: &Fact<'_>) -> bool {
 }
 
 fn is_state_word(piece: &str) -> bool {
-    STATES.contains(&piece)
+    STATES.contains(piece)
 }
 
 /// Whether a field says what a message is: `notification_type`, and `type` in `notification`.
 fn is_message(fact: &Fact<'_>) -> bool {
-    let is_one = |piece: Option<&String>| piece.is_some_and(|piece| MESSAGES.contains(&piece.as_str()));
+    let is_one = |piece: Option<&String>| piece.is_some_and(|piece| MESSAGES.contains(piece.as_str()));
     let is_end = MESSAGE_ENDS.contains(&fact.last());
     let in_one = matches!(fact.owner.last().map(String::as_str), Some("notification" | "message"));
     is_end && (fact.key.len() > 1 && is_one(fact.key.first()) || fact.word() == "type" && in_one)
@@ -212,7 +218,7 @@ fn of_number(fact: &Fact<'_>) -> Option<AlertStatus> {
     let siblings = || fact.object.keys().map(|key| key.to_lowercase().replace(['_', '-'], ""));
     let is_result = is_exit(&word)
         || matches!(word.as_str(), "status" | "state" | "checkstate" | "currentstate")
-            && siblings().any(|key| OF_CHECK.contains(&key.as_str()));
+            && siblings().any(|key| OF_CHECK.contains(key.as_str()));
     let is_value = matches!(word.as_str(), "eventvalue" | "triggervalue");
     if !(is_result || is_value) || !(0.0..256.0).contains(&number) {
         return None;
@@ -235,7 +241,7 @@ fn by_time(facts: &[&Fact<'_>], rank: Rank, now: Option<DateTime<Utc>>) -> Optio
 
 /// A severity that is none: `clear`.
 fn of_severity(fact: &Fact<'_>) -> Option<Evidence> {
-    let word = fact.text().filter(|_| SEVERITIES.contains(&fact.last()))?;
+    let word = fact.text().filter(|_| SEVERITIES.contains(&fact.last()) && !is_of_another(fact))?;
     let is_end = severity_of(word).is_none() && status_of(word) == Some(AlertStatus::Resolved);
     is_end.then(|| said(AlertStatus::Resolved, fact.pointer.clone(), word))
 }
@@ -287,7 +293,9 @@ pub(super) fn mark(title: &str) -> Option<Mark<'_>> {
             let end = title.find([':', '-', '|', '–'])?;
             let (word, rest) = title.split_at_checked(end)?;
             let word = word.trim();
-            let is_capital = word.chars().all(|c| !c.is_lowercase()) || ended_of(word).is_some();
+            // `Recovery: …` may be the name of a procedure.
+            let is_over = matches!(word, "Resolved" | "Recovered" | "Closed" | "Cleared");
+            let is_capital = word.chars().all(|c| !c.is_lowercase()) || is_over;
             (Some(word).filter(|word| is_capital && !word.contains(' '))?, rest)
         }
     };

@@ -20,7 +20,7 @@ const WINDOWS: [&str; 6] = ["window", "interval", "period", "query", "timerange"
 pub(super) fn ended_at(fact: &Fact<'_>) -> Option<DateTime<Utc>> {
     let word = fact.word();
     let is_period = PERIODS.contains(&word.as_str());
-    if !(ENDS.contains(&word.as_str()) || is_period && has_beginning(fact)) {
+    if !(ENDS.contains(word.as_str()) || is_period && has_beginning(fact)) {
         return None;
     }
     parse_time(&fact.text().map_or_else(|| fact.value.to_string(), str::to_owned))

@@ -1,5 +1,5 @@
-//! A simulated sender of unknown form: it repeats, escalates, is acknowledged and ends, and has two problems on one host
-//! and one on two. Every choice of names, spelling, envelope and words gives one fingerprint for each problem.
+//! A simulated sender of unknown form: it repeats, escalates, is acknowledged and ends, and has two problems on one
+//! host and one on two. Every choice of names, spelling, envelope and words gives one fingerprint for each problem.
 
 use chrono::{TimeZone as _, Utc};
 
@@ -52,7 +52,10 @@ impl Spelling {
             Self::Camel => {
                 let mut parts = key.split('_');
                 let first = parts.next().unwrap_or_default().to_owned();
-                let upper = |part: &str| part[..1].to_uppercase() + &part[1..];
+                let upper = |part: &str| {
+                    let mut letters = part.chars();
+                    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
+                };
                 parts.fold(first, |key, part| key + &upper(part))
             }
         }

@@ -85,7 +85,7 @@ pub fn ended_of(word: &str) -> Option<AlertStatus> {
     }
     let pieces = pieces(word);
     let is_known = |piece: &str| {
-        OVER.contains(&piece) || ENDING.contains(&piece) || BY_A_PERSON.contains(&piece) || PLANNED.contains(&piece)
+        OVER.contains(&piece) || ENDING.contains(piece) || BY_A_PERSON.contains(piece) || PLANNED.contains(&piece)
     };
     let is_alone = pieces.iter().all(|piece| is_known(piece) || is_beside(piece));
     let is_sentence = match pieces.as_slice() {
@@ -100,7 +100,7 @@ pub fn ended_of(word: &str) -> Option<AlertStatus> {
 /// Whether a piece says nothing beside an end: a word of alerts, a number or a severity.
 fn is_beside(piece: &str) -> bool {
     let is_severity = severity::is_plain(piece) && !["error", "err", "fatal", "panic"].contains(&piece);
-    FILLING.contains(&piece) || WELL.contains(&piece) || is_measure(piece) || is_severity
+    FILLING.contains(piece) || WELL.contains(piece) || is_measure(piece) || is_severity
 }
 
 /// What follows the arrow of a change: `CRITICAL` of `OK -> CRITICAL`, and of `from OK to CRITICAL`.
@@ -152,7 +152,7 @@ fn is_over(pieces: &[&str]) -> bool {
         return pieces.iter().all(|piece| ENDING.contains(piece) || is_beside(piece));
     }
     let is_sure = |piece: &&str| is_well(piece) && !ONLY_BESIDE.contains(piece);
-    pieces.iter().any(|piece| is_sure(piece)) && pieces.iter().all(|piece| is_filling(piece) || is_well(piece))
+    pieces.iter().any(is_sure) && pieces.iter().all(|piece| is_filling(piece) || is_well(piece))
 }
 
 /// `200`, `12ms`.

@@ -81,6 +81,29 @@ async fn an_unknown_source_has_no_path_and_a_handshake_of_cloudevents_is_answere
     assert_eq!(receiver.published_count().await, 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_in_headers_is_read_and_a_validation_of_event_grid_is_answered() {
+    let receiver = Receiver::start(&[]).await;
+    let attributes =
+        [("ce-id", "1"), ("ce-source", "disks"), ("ce-specversion", "1.0"), ("ce-type", "com.example.disk.firing")];
+    let answer = receiver.post("/hooks/cloudevents", &attributes, br#"{"severity": "critical"}"#).await;
+    assert_eq!(receiver.published(&answer).await.subject.as_str(), "tarsy.alerts.critical.cloudevents");
+    let event =
+        json!({"eventType": "Microsoft.EventGrid.SubscriptionValidationEvent", "data": {"validationCode": "512d38b6"}});
+    let answer = receiver.post("/hooks/azure", &[], json!([event]).to_string().as_bytes()).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({"validationResponse": "512d38b6"})));
+    assert_eq!(receiver.published_count().await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_of_another_form_is_published_and_counted() {
+    let receiver = Receiver::start(&[]).await;
+    let events_api = json!({"event_action": "trigger", "dedup_key": "k", "payload": {"summary": "Disk full", "severity": "critical"}});
+    let answer = receiver.post("/hooks/pagerduty", &[], events_api.to_string().as_bytes()).await;
+    assert_eq!(receiver.published(&answer).await.subject.as_str(), "tarsy.alerts.critical.pagerduty");
+    metric_is(&receiver.metrics, "tarsy_receive_other_form_total", "source=\"pagerduty\"", 1.0).await;
+}
+
 const TEN_LINES: &str = "
 sources:
   shop-watch:
