@@ -134,7 +134,7 @@ fn every_fault_of_a_source_has_its_line() {
       sources.three.each                         line 18   "@/x"; accepted: a pointer into the body, such as /alert/id
       sources.three.parse[0]                     line 19   "Message"; a pointer begins with /, as in /alert/id
       sources.three.type                         line 21   $nam is no group of capture; groups: name (did you mean $name?)
-      sources.three.test./a                      line 22   a list; accepted: a text that it contains, or a number, true, false or null that it is; or a list of them
+      sources.three.test./a                      line 22   a list; accepted: a text, number, true, false or null that it is, or the beginning of a text with * behind it; or a list of them
       sources.three.ignore.a                     line 23   "a"; a pointer begins with /, as in /alert/id
       sources.three.key                          line 24   a list; accepted: a list of parts, such as [/check/id, /host | /ip], or a list of such lists
       sources.three.labels[0]                    line 25   a mapping; accepted: {object: /labels}, {list: /tags, split: ':'} or {list: /dims, name: name, value: value}
