@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::read::reader::{Context, Field, Map};
+use super::read::context::Context;
+use super::read::reader::{Field, Map};
 use super::read::yaml;
 use super::sections::chains;
 use super::sections::names::Names;

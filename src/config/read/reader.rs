@@ -1,48 +1,13 @@
 //! Reads typed values from a YAML tree and collects all faults instead of stopping at the first one.
 
-use std::cell::RefCell;
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::fault::{Fault, did_you_mean};
-use super::template::{Resolved, Template, is_variable_name};
+use super::context::Context;
+use super::fault::did_you_mean;
+use super::template::{Template, is_variable_name};
 use super::units::{parse_bytes, parse_duration, parse_tokens, show_bytes, show_duration, show_tokens};
 use super::yaml::{Data, Node};
-use crate::config::Env;
-
-/// The environment and the collected faults of one file.
-pub(crate) struct Context<'e> {
-    env: Env<'e>,
-    faults: RefCell<Vec<Fault>>,
-    resolved: RefCell<Resolved>,
-}
-
-impl<'e> Context<'e> {
-    pub(crate) fn new(env: Env<'e>) -> Self {
-        Self { env, faults: RefCell::default(), resolved: RefCell::default() }
-    }
-
-    /// The faults, sorted by line. None shows the value of a variable.
-    pub(crate) fn into_faults(self) -> Vec<Fault> {
-        let (mut faults, resolved) = (self.faults.into_inner(), self.resolved.into_inner());
-        for fault in &mut faults {
-            fault.problem = resolved.unresolved(&fault.problem);
-        }
-        faults.sort_by_key(|fault| fault.line);
-        faults
-    }
-
-    fn fault(&self, key: String, line: usize, problem: String) {
-        self.faults.borrow_mut().push(Fault { key, line, problem });
-    }
-}
-
-impl fmt::Debug for Context<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("faults", &self.faults).finish_non_exhaustive()
-    }
-}
 
 /// A node with its path. A method that returns `None` has reported the fault.
 #[derive(Clone, Debug)]
@@ -121,11 +86,8 @@ impl<'c> Field<'c> {
             return None;
         };
         let template = Template::new(text);
-        match template.resolve(self.context.env) {
-            Ok(text) => {
-                self.context.resolved.borrow_mut().add(&template, self.context.env, |_, _| true);
-                Some((template, text))
-            }
+        match self.context.resolve(&template) {
+            Ok(text) => Some((template, text)),
             Err(error) => {
                 self.fault(error.to_string());
                 None

@@ -4,7 +4,8 @@
 //! names only the cause, the evidence that proves it and the actions that are forbidden. `grade` compares a report with
 //! it.
 
-use crate::config::read::reader::{Context, Field, Map};
+use crate::config::read::context::Context;
+use crate::config::read::reader::{Field, Map};
 use crate::config::read::yaml;
 use crate::config::{Fault, Faults};
 

@@ -1,5 +1,5 @@
-//! Connection limits and TLS of the listener. At a limit, a connection without an authenticated call is closed for a new
-//! one. One that has had such a call is kept, because a worker holds its connection for its whole life.
+//! Connection limits and TLS of the listener. At a limit, a connection without an authenticated call is closed for a
+//! new one. One that has had such a call is kept, because a worker holds its connection for its whole life.
 
 use std::future::{Future, ready};
 use std::io;

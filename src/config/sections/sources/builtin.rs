@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use super::declaration::{self, Origin};
+use crate::config::read::context::Context;
 use crate::config::read::fault::{Fault, Faults};
-use crate::config::read::reader::{Context, Field};
+use crate::config::read::reader::Field;
 use crate::config::read::yaml;
 use crate::investigation::sources::{NamedSource, Reader, Source};
 
