@@ -34,7 +34,7 @@ fn holds(intake: &Intake, body: &[u8], hints: &Hints) {
     assert_eq!(intake.read(body, hints).as_ref(), Ok(&parts), "the same body gives the same alerts");
     for part in parts {
         let alert = part.alert;
-        assert!(!alert.fingerprint.is_empty() && !alert.title.is_empty() && alert.text.len() < MAX_TEXT_BYTES + 200);
+        assert!(!alert.fingerprint.is_empty() && !alert.title.is_empty() && alert.text.len() < MAX_TEXT_BYTES + 8_192);
         assert_eq!(alert.status == AlertStatus::Ignored, alert.ignored_because.is_some());
         let is_counted = matches!(alert.status, AlertStatus::Firing | AlertStatus::Acknowledged);
         assert_eq!(is_counted, !alert.members.is_empty());

@@ -2,6 +2,8 @@
 
 #[path = "../../tests/it/safety/hostile.rs"]
 mod hostile;
+#[path = "../../tests/it/safety/hostile_bodies.rs"]
+mod hostile_bodies;
 #[path = "../../tests/it/safety/masking_speed.rs"]
 mod masking_speed;
 #[path = "../../tests/it/safety/processor_time.rs"]

@@ -7,13 +7,20 @@ use super::endpoint::Endpoint;
 use super::response::Rejection;
 use crate::config::BUILTIN_SOURCE_NAMES;
 use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::intake::{Hints, Intake, Part};
+use crate::investigation::intake::{Hints, Intake, Part, headers};
 use crate::investigation::sources::Note;
 
 /// Forms of bodies that belong to no source.
 const FORMS: [&str; 2] = ["json", "text"];
 /// Every source that is not built in.
 const CUSTOM: &str = "custom";
+
+/// A body with the headers that are passed on with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received<'r> {
+    pub(super) body: &'r [u8],
+    pub(super) headers: &'r [(&'static str, String)],
+}
 
 /// What a body asks for. The word of the source is that of the metric.
 #[derive(Debug)]
@@ -36,13 +43,23 @@ pub(super) enum ReadBody {
 pub(super) fn read(
     intake: &Intake,
     endpoint: Endpoint<'_>,
-    body: &[u8],
+    received: Received<'_>,
     requested: Option<Severity>,
 ) -> Result<ReadBody, Rejection> {
     let source = endpoint.source().map(ToOwned::to_owned);
-    let received_at = Some(Utc::now());
-    let hints = Hints { source, received_at, suffix: endpoint.suffix().to_owned(), ..Hints::default() };
-    let parts = intake.read(body, &hints).map_err(|error| Rejection::Invalid(error.to_string()))?;
+    let header = |wanted: &str| {
+        let found = received.headers.iter().find(|(name, _)| *name == wanted);
+        found.map(|(_, value)| value.clone())
+    };
+    let hints = Hints {
+        source,
+        received_at: Some(Utc::now()),
+        suffix: endpoint.suffix().to_owned(),
+        content_type: header(headers::CONTENT_TYPE),
+        content_encoding: header(headers::CONTENT_ENCODING),
+        ..Hints::default()
+    };
+    let parts = intake.read(received.body, &hints).map_err(|error| Rejection::Invalid(error.to_string()))?;
     warn_of_another_form(endpoint, &parts);
     let Some(first) = parts.first() else {
         return Err(Rejection::Invalid("body has no alert".to_owned()));

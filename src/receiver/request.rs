@@ -1,6 +1,6 @@
 //! Checks a request and reads its alerts.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,19 +9,19 @@ use chrono::Utc;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::HeaderMap;
 use hyper::body::{Body as _, Bytes};
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use serde_json::Value;
 
-use super::alerts::{self, ReadBody};
+use super::alerts::{self, ReadBody, Received};
 use super::endpoint::Endpoint;
 use super::proof::sns::unsigned_control;
 use super::proof::{Head, Proof, Proven, Signed};
 use super::response::Rejection;
 use super::{HeaderRules, InboundAlerts, Settings};
 use crate::investigation::alert::Severity;
-use crate::investigation::intake::headers::TRACEPARENT;
-use crate::investigation::intake::{cloud_event, event_grid_answer};
+use crate::investigation::intake::headers::{self, TRACEPARENT};
+use crate::investigation::intake::{cloud_event, decode, event_grid_answer};
 use crate::listener::http::{self, ClientAddress};
 
 /// A client whose body was too slow may try again soon.
@@ -55,7 +55,8 @@ pub(super) async fn read(
         http::authenticated(&head.extensions);
     }
     let requested = priority(head.uri.query().unwrap_or_default())?;
-    let (headers, ignored_headers) = described(&head.headers, &settings.headers, proof)?;
+    let (mut headers, ignored_headers) = described(&head.headers, &settings.headers, proof)?;
+    headers.extend(content(&head.headers, proof));
     let body = read_body(settings, body).await?;
     let proven = check_body(endpoint, &head, &body).await?;
     http::authenticated(&head.extensions);
@@ -69,8 +70,15 @@ pub(super) async fn read(
         return Ok(Read::Validation(answer));
     }
     // Attributes in headers count only if the proof of the sender covers them.
-    let body = if proof == HeaderCover::Covered { with_attributes(&head.headers, body) } else { body };
-    match alerts::read(&settings.intake, endpoint, &body, requested)? {
+    let body = match event_of(&head.headers, &body).filter(|_| proof == HeaderCover::Covered) {
+        Some(event) => {
+            // It is UTF-8, whatever the bytes were.
+            headers.retain(|(name, _)| ![headers::CONTENT_TYPE, headers::CONTENT_ENCODING].contains(name));
+            event
+        }
+        None => body,
+    };
+    match alerts::read(&settings.intake, endpoint, Received { body: &body, headers: &headers }, requested)? {
         ReadBody::Ignored { source, reason } => Ok(Read::Ignored { source, reason }),
         ReadBody::Alerts { source, alerts } => {
             let alerts = InboundAlerts {
@@ -88,11 +96,12 @@ pub(super) async fn read(
 }
 
 /// An event of CloudEvents in the binary mode as one in the structured mode, which a worker can read without headers.
-fn with_attributes(headers: &HeaderMap, body: Bytes) -> Bytes {
+/// `None` for any other request.
+fn event_of(headers: &HeaderMap, body: &[u8]) -> Option<Bytes> {
     let attribute =
         |(name, value): (&HeaderName, &HeaderValue)| Some((name.to_string(), value.to_str().ok()?.to_owned()));
     let attributes: Vec<_> = headers.iter().filter_map(attribute).collect();
-    cloud_event(&attributes, &body).map_or(body, Bytes::from)
+    cloud_event(&attributes, body).map(Bytes::from)
 }
 
 /// The origin of a handshake of CloudEvents. Its answer reveals nothing and permits nothing: each event still needs the
@@ -128,7 +137,7 @@ enum HeaderCover {
 
 async fn check_body(endpoint: Endpoint<'_>, head: &Parts, body: &[u8]) -> Result<Proven, Rejection> {
     let Endpoint::Hook(hook) = endpoint else { return Ok(Proven::Alert(None)) };
-    let sender = head.extensions.get().map_or(Ipv4Addr::UNSPECIFIED.into(), |ClientAddress(address)| *address);
+    let sender = head.extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ClientAddress(address)| *address);
     let signed = Signed { source: hook.source, headers: &head.headers, body, sender, now: Utc::now() };
     let proven = hook.proof.check_body(signed).await?;
     if !hook.proof.is_of_body()
@@ -150,6 +159,18 @@ fn described(headers: &HeaderMap, rules: &HeaderRules, cover: HeaderCover) -> Re
         forwarded.retain(|(name, _)| *name == TRACEPARENT);
     }
     Ok((forwarded, ignored))
+}
+
+/// The headers by which a worker decodes the body, if they say something unusual. A signature does not cover them.
+fn content(headers: &HeaderMap, cover: HeaderCover) -> Vec<(&'static str, String)> {
+    if cover == HeaderCover::Uncovered {
+        return Vec::new();
+    }
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let charset = text(CONTENT_TYPE).filter(|value| decode::has_charset(value));
+    let encoding = text(CONTENT_ENCODING).filter(|value| !value.is_empty() && !value.eq_ignore_ascii_case("identity"));
+    let pairs = [(headers::CONTENT_TYPE, charset), (headers::CONTENT_ENCODING, encoding)];
+    pairs.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned()))).collect()
 }
 
 /// The value of `priority` in a query. Other keys are ignored.
@@ -212,15 +233,30 @@ mod tests {
     }
 
     #[test]
+    fn headers_about_the_bytes_are_passed_on_unless_a_signature_covers_the_body_alone() {
+        let of = |content_type: &'static str, encoding: &'static str, cover| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+            content(&headers, cover).into_iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+        };
+        let latin = "application/json; charset=ISO-8859-1";
+        let passed = ["Content-Type: application/json; charset=ISO-8859-1", "Content-Encoding: gzip"];
+        assert_eq!(of(latin, "gzip", HeaderCover::Covered), passed);
+        assert_eq!(of(latin, "gzip", HeaderCover::Uncovered), [""; 0]);
+        assert_eq!(of("application/json; charset=utf-8", "identity", HeaderCover::Covered), [""; 0]);
+    }
+
+    #[test]
     fn an_event_in_headers_becomes_the_body_and_another_body_stays() {
         let mut headers = HeaderMap::new();
         for name in ["ce-id", "ce-source", "ce-specversion"] {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static("x"));
         }
-        let body = Bytes::from_static(b"{\"a\":1}");
-        assert_eq!(with_attributes(&headers, body.clone()), body);
+        let body = br#"{"a":1}"#;
+        assert_eq!(event_of(&headers, body), None);
         headers.insert("ce-type", HeaderValue::from_static("x"));
-        let event: Value = serde_json::from_slice(&with_attributes(&headers, body)).unwrap();
+        let event: Value = serde_json::from_slice(&event_of(&headers, body).unwrap()).unwrap();
         assert_eq!((&event["type"], &event["data"]["a"]), (&Value::from("x"), &Value::from(1)));
     }
 

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use crate::bus::StoredDeadLetter;
 use crate::investigation::alert::{Alert, MemberReport};
+use crate::investigation::intake::decode::decode;
 use crate::investigation::intake::{Hints, Intake, IntakeError, hashed};
 use crate::investigation::mask::{HIDDEN, Mask};
+use crate::investigation::sources::Note;
 
 /// A masked alert, and the places of the others of its body that have no message of their own.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +32,25 @@ pub fn alert(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result
             (first, parts.map(|part| part.index).collect())
         }
     };
+    // The masked body is repaired already, so its reading has no such notes.
+    let is_repair = |note: &&Note| matches!(note, Note::Repaired(_));
+    let repairs: Vec<String> = part.notes.iter().filter(is_repair).map(ToString::to_string).collect();
     let written = part.alert;
     // Masked values may change the form of a body and make two of its alerts equal, so the same source reads the same
     // place.
-    let hints = Hints { source: Some(written.source.clone()), part: Some(part.index), ..hints.clone() };
-    let shown = intake.normalise(&self::body(mask, body), &hints);
-    let shown = shown.unwrap_or_else(|_| Alert { text: HIDDEN.to_owned(), ..written.clone() });
+    let masked = self::body(mask, body, hints);
+    let hints = Hints {
+        source: Some(written.source.clone()),
+        part: Some(part.index),
+        content_type: None,
+        content_encoding: None,
+        ..hints.clone()
+    };
+    let shown = intake.normalise(&masked, &hints);
+    let mut shown = shown.unwrap_or_else(|_| Alert { text: HIDDEN.to_owned(), ..written.clone() });
+    for repair in repairs {
+        shown.text.push_str(&format!("\n[tarsy: {repair}]"));
+    }
     let reports = masked_reports(written.reports, &shown.reports);
     let refs = shown.refs.clone().with_group_of(&written.refs);
     let Alert { fingerprint, members, status, at, .. } = written;
@@ -76,13 +89,12 @@ pub fn texts(mask: &Mask, alert: Alert) -> Alert {
     }
 }
 
-/// The body without its secrets; one that is not text stays as it is.
-pub fn body<'a>(mask: &Mask, body: &'a [u8]) -> Cow<'a, [u8]> {
-    let Ok(text) = std::str::from_utf8(body) else { return Cow::Borrowed(body) };
-    let text = text.trim_start_matches('\u{feff}');
-    let masked = match serde_json::from_str::<Value>(text) {
-        Ok(value) => mask.json(&value).to_string(),
-        Err(_) => mask.apply(text).into_owned(),
+/// The body as decoded text without its secrets; one that is not text stays as it is.
+pub fn body<'a>(mask: &Mask, body: &'a [u8], hints: &Hints) -> Cow<'a, [u8]> {
+    let Ok(decoded) = decode(body, hints.content()) else { return Cow::Borrowed(body) };
+    let masked = match decoded.value {
+        Some(value) => mask.json(&value).to_string(),
+        None => mask.apply(&decoded.text).into_owned(),
     };
     Cow::Owned(masked.into_bytes())
 }
@@ -99,7 +111,7 @@ pub fn dead_letter(mask: &Mask, letter: StoredDeadLetter) -> StoredDeadLetter {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::investigation::alert::refs::{Refs, am_group};
@@ -122,6 +134,31 @@ mod tests {
         {
             assert_eq!(text.contains(shown), is_there, "{shown} {text}");
         }
+    }
+
+    #[test]
+    fn a_body_is_decoded_before_it_is_masked_and_its_repairs_are_told() {
+        let mask = Mask::new(["known-val5e".to_owned()]);
+        let of = |body: &[u8], content_type: Option<&str>| {
+            let hints = Hints { content_type: content_type.map(str::to_owned), ..Hints::default() };
+            alert(&mask, &Intake::default(), body, &hints).unwrap()
+        };
+        let broken = "{\"title\":\"C:\\Temp full\",\"password\":\"hunter2-hunter2\",\"note\":\"known-val5e\",}";
+        let wide: Vec<u8> = broken.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let form = "title=Disk+full&password=hunter2-hunter2&note=known-val5e";
+        for found in
+            [of(broken.as_bytes(), None), of(&wide, Some("text/plain; charset=utf-16")), of(form.as_bytes(), None)]
+        {
+            let text = &found.alert.text;
+            assert!(
+                !text.contains("hunter2") && !text.contains("known-val5e") && text.contains("[tarsy: the "),
+                "{text}"
+            );
+        }
+        let list = json!([{"title": "A", "secret": "hunter2-hunter2", "status": "up"}, null, {"title": "B", "status": "down"}]);
+        let found = of(list.to_string().as_bytes(), None);
+        assert_eq!((found.alert.title.as_str(), found.other_parts), ("A", vec![2]));
+        assert_eq!(found.alert.text.matches("no alerts: 1").count(), 1, "{}", found.alert.text);
     }
 
     #[test]

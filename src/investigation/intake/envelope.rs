@@ -1,8 +1,7 @@
 //! What a transport has put around a body: a JSON text with JSON in it, a push of Pub/Sub, a notification of SNS, an
 //! event of `CloudEvents` with Base64. The alert inside is read as if it had come alone.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
+use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL};
 use serde_json::{Map, Value, json};
 
 /// JSON texts in JSON texts that are opened.
@@ -80,8 +79,8 @@ fn base64_data(value: &Value) -> Option<Value> {
 
 fn decode(text: &str) -> Option<String> {
     let text = text.trim();
-    let engines = [STANDARD, STANDARD_NO_PAD, URL_SAFE];
-    let bytes = engines.iter().find_map(|engine| engine.decode(text).ok())?;
+    let forms = [BASE64, BASE64_NOPAD, BASE64URL];
+    let bytes = forms.iter().find_map(|form| form.decode(text.as_bytes()).ok())?;
     String::from_utf8(bytes).ok()
 }
 
@@ -121,8 +120,7 @@ mod tests {
     fn an_alert_is_found_in_its_envelopes() {
         let alert = json!({"host": "db-1", "title": "Disk full"});
         let text = alert.to_string();
-        let push =
-            |data: &str| json!({"message": {"data": STANDARD.encode(data), "messageId": "1"}, "subscription": "s"});
+        let push = |data: &str| json!({"message": {"data": BASE64.encode(data.as_bytes()), "messageId": "1"}, "subscription": "s"});
         let sns = |message: &str| json!({"Type": "Notification", "TopicArn": "arn", "Message": message});
         for body in
             [json!(text), json!(json!(text).to_string()), push(&text), sns(&text), sns(&json!(text).to_string())]
@@ -141,7 +139,7 @@ mod tests {
             assert_eq!(open(body.clone()), body, "{body}");
         }
         assert_eq!(open(push("disk full")), json!("disk full"));
-        let event = json!({"specversion": "1.0", "data_base64": STANDARD.encode(&text)});
+        let event = json!({"specversion": "1.0", "data_base64": BASE64.encode(text.as_bytes())});
         assert_eq!(open(event)["data"], alert);
     }
 

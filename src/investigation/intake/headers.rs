@@ -31,11 +31,15 @@ pub const ASKED_BY: &str = "Tarsy-Asked-By";
 pub const SOURCE: &str = "Tarsy-Source";
 /// Which alert of a body with several (from 0) this message is. Without it a worker publishes a message for each.
 pub const PART: &str = "Tarsy-Part";
+/// The character set of the body, as in HTTP.
+pub const CONTENT_TYPE: &str = "Content-Type";
+/// The compression of the body, as in HTTP.
+pub const CONTENT_ENCODING: &str = "Content-Encoding";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert, stored with it and copied when it is queued again. All others are dropped.
-pub const ALLOWED: [&str; 13] = [
+pub const ALLOWED: [&str; 15] = [
     SESSION_ID,
     ALERT_TYPE,
     FINGERPRINT,
@@ -48,6 +52,8 @@ pub const ALLOWED: [&str; 13] = [
     ASKED_BY,
     SOURCE,
     PART,
+    CONTENT_TYPE,
+    CONTENT_ENCODING,
     TRACEPARENT,
 ];
 

@@ -5,8 +5,10 @@
 //! masking are not known here.
 
 pub mod headers;
+pub mod decode;
 mod read;
 mod envelope;
+mod batch;
 mod declared;
 mod webhook;
 mod alertmanager_api;
@@ -21,6 +23,7 @@ mod question;
 pub mod guess;
 
 pub use clean::MAX_TEXT_BYTES;
+pub use decode::ContentHeaders;
 pub use envelope::{cloud_event, event_grid_answer};
 pub use question::question;
 pub use read::{Intake, MAX_PARTS, Part};
@@ -46,12 +49,22 @@ pub struct Hints {
     pub received_at: Option<DateTime<Utc>>,
     /// The end of the subject, after the priority; may be empty. A part of the fingerprint.
     pub suffix: String,
+    /// `Content-Type` and `Content-Encoding` of the bytes.
+    pub content_type: Option<String>,
+    pub content_encoding: Option<String>,
+}
+
+impl Hints {
+    /// The headers by which the bytes are decoded.
+    pub fn content(&self) -> ContentHeaders<'_> {
+        ContentHeaders { content_type: self.content_type.as_deref(), encoding: self.content_encoding.as_deref() }
+    }
 }
 
 /// Why a body is no alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntakeError {
-    #[error("body is not UTF-8 text")]
+    #[error("body is no text, and not compressed with gzip or deflate")]
     Undecodable,
     /// White space, `""`, `null`, `{}` or `[]`.
     #[error("body has no content")]

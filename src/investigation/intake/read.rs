@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::batch::{self, Batch, Numbered, Urgency, worst};
 use super::declared::{self, Extract};
+use super::decode::decode;
 use super::reading::{Message, Reading};
 use super::{Hints, IntakeError, alertmanager_api, envelope, plain, webhook};
 use crate::investigation::alert::{Alert, AlertStatus};
 use crate::investigation::sources::{NamedSource, Note, Reader, Source, Sources, Traced};
 
-/// A message with more alerts says in the last one how many were left out.
-pub const MAX_PARTS: usize = 32;
-/// More elements of a list are not read.
-const MAX_ELEMENTS: usize = 1_024;
+pub use super::batch::MAX_PARTS;
 
 /// Reads bodies with the sources of a configuration. Without any source it knows the webhooks of Alertmanager and
 /// Grafana, JSON of any form, and text.
@@ -52,8 +51,9 @@ impl Intake {
         &self.sources
     }
 
-    /// Every alert of a message, in its order and never empty. Of several with one fingerprint the last counts; ignored
-    /// ones are left out beside others. The hints about one alert, title and fingerprint, do not count for several.
+    /// Every alert of a message, in its order and never empty; of more than [`MAX_PARTS`] the worst. Of several with
+    /// one fingerprint the last counts; ignored ones are left out beside others. The hints about one alert, title and
+    /// fingerprint, do not count for several.
     ///
     /// # Errors
     /// When the body is not text, or is empty.
@@ -68,12 +68,7 @@ impl Intake {
             kept.retain(|known| known.alert.fingerprint != part.alert.fingerprint);
             kept.push(part);
         }
-        let left_out = kept.len().saturating_sub(MAX_PARTS);
-        kept.truncate(MAX_PARTS);
-        if let Some(last) = kept.last_mut().filter(|_| left_out > 0) {
-            let note = format!("\n[{left_out} more alerts of this message were left out]");
-            last.alert.text.push_str(&note);
-        }
+        batch::keep_worst(&mut kept);
         Ok(kept)
     }
 
@@ -100,21 +95,62 @@ impl Intake {
     }
 
     fn read_all(&self, body: &[u8], hints: &Hints, only: Option<u32>) -> Result<Vec<Part>, IntakeError> {
-        let text = std::str::from_utf8(body).map_err(|_| IntakeError::Undecodable)?;
-        let text = text.trim_start_matches('\u{feff}');
-        let mut message = Message { body, hints, sources: &self.sources, has_several: false };
-        // No JSON, or nested too deeply.
-        let Ok(mut value) = serde_json::from_str::<Value>(text) else {
-            return Ok(vec![self.noted(plain::read_text(text), hints).finish(message, 0)?]);
+        let decoded = decode(body, hints.content())?;
+        let mut readings = match decoded.value {
+            Some(value) => self.read_value(value, hints)?,
+            None => vec![Numbered { index: 0, reading: plain::read_text(&decoded.text) }],
         };
+        let has_several = readings.len() > 1;
+        let message = Message { body: decoded.text.as_bytes(), hints, sources: &self.sources, has_several };
+        readings.retain(|numbered| only.is_none_or(|only| only == numbered.index));
+        let finish = |Numbered { index, mut reading }: Numbered| {
+            reading.notes.extend(decoded.repairs.iter().copied().map(Note::Repaired));
+            self.noted(reading, hints).finish(message, index)
+        };
+        readings.into_iter().map(finish).collect()
+    }
+
+    /// The alerts of a body, or those of each body in a list.
+    fn read_value(&self, mut value: Value, hints: &Hints) -> Result<Vec<Numbered>, IntakeError> {
         value.sort_all_objects();
-        let mut value = if self.is_of_user(&value, hints) { value } else { envelope::open(value) };
+        let value = self.opened(value, hints);
+        if !self.is_list_of_bodies(&value, hints) {
+            return self.read_one(value, hints);
+        }
+        let Value::Array(bodies) = value else { return Err(IntakeError::Empty) };
+        let mut batch = Batch::default();
+        for (outer, body) in worst(bodies, |body| plain::urgency(body, hints.received_at), &mut batch) {
+            let read = match body {
+                Value::String(text) if !text.trim().is_empty() => Ok(vec![Numbered::text(&text)]),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(IntakeError::Empty),
+                Value::Array(_) | Value::Object(_) => self.read_one(self.opened(body, hints), hints),
+            };
+            match read {
+                Ok(readings) => batch.extend(outer, readings),
+                Err(IntakeError::Empty | IntakeError::Undecodable) => batch.no_alerts += 1,
+            }
+        }
+        batch.finish()
+    }
+
+    /// Whether a value is a list with a body in each of its elements, and no body that is itself a list.
+    fn is_list_of_bodies(&self, value: &Value, hints: &Hints) -> bool {
+        let Some(items) = value.as_array().filter(|items| batch::has_bodies(items)) else { return false };
+        let named = hints.source.as_deref().and_then(|name| self.sources.get(name));
+        match named.map(|named| (named, &named.reader)) {
+            Some((named, Reader::Declared(source))) => !source.takes_lists() && !named.fits_body(value),
+            Some((_, Reader::Alertmanager(_) | Reader::Grafana(_))) | None => {
+                self.sources.fitting(value).is_empty() && of_code(value, hints).is_none() && !items.is_empty()
+            }
+        }
+    }
+
+    /// The alerts of one body, with their places in its list.
+    fn read_one(&self, mut value: Value, hints: &Hints) -> Result<Vec<Numbered>, IntakeError> {
         let (name, source, note) = match self.form(&value, hints)? {
             Form::Read(readings) => {
-                message.has_several = readings.len() > 1;
-                let parts = (0..).zip(readings).filter(|(index, _)| only.is_none_or(|only| only == *index));
-                let finish = |(index, reading)| self.noted(reading, hints).finish(message, index);
-                return parts.map(finish).collect();
+                let numbered = |(index, reading)| Numbered { index, reading };
+                return Ok((0..).zip(readings).map(numbered).collect());
             }
             Form::Declared { name, source, note } => (name, source, note),
         };
@@ -122,20 +158,32 @@ impl Intake {
         let Some(elements) = source.take_elements(&mut value) else {
             let extract = Extract { body: &value, element: None };
             let reading = with_note(declared::read(name, source, extract), note.as_ref());
-            return Ok(vec![self.noted(reading, hints).finish(message, 0)?]);
+            return Ok(vec![Numbered { index: 0, reading }]);
         };
         if elements.is_empty() {
-            return Ok(vec![declared::without_elements(name, &value).finish(message, 0)?]);
+            return Ok(vec![Numbered { index: 0, reading: declared::without_elements(name, &value) }]);
         }
-        message.has_several = elements.len() > 1;
-        let elements =
-            (0..).zip(&elements).take(MAX_ELEMENTS).filter(|(index, _)| only.is_none_or(|only| only == *index));
-        let read = |(index, element): (u32, &Value)| {
-            let extract = Extract { body: &value, element: Some(element) };
-            let reading = with_note(declared::read(name, source, extract), note.as_ref());
-            self.noted(reading, hints).finish(message, index)
+        let mut batch = Batch::default();
+        let urgency = |element: &Value| {
+            let mapped = source.map(&value, Some(element));
+            Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
         };
-        elements.map(read).collect()
+        for (index, element) in worst(elements, urgency, &mut batch) {
+            if matches!(element, Value::Null | Value::Bool(_) | Value::Number(_)) {
+                batch.no_alerts += 1;
+                continue;
+            }
+            let extract = Extract { body: &value, element: Some(&element) };
+            let reading = with_note(declared::read(name, source, extract), note.as_ref());
+            batch.push(Numbered { index, reading });
+        }
+        let without = || vec![Numbered { index: 0, reading: declared::without_elements(name, &value) }];
+        Ok(batch.finish().unwrap_or_else(|_| without()))
+    }
+
+    /// The body without its envelopes, unless a source of the user reads it in them.
+    fn opened(&self, value: Value, hints: &Hints) -> Value {
+        if self.is_of_user(&value, hints) { value } else { envelope::open(value) }
     }
 
     /// Whether a source of the user reads the body as it is, in its envelope.
@@ -243,7 +291,7 @@ fn of_json(value: &Value, hints: &Hints) -> Result<Vec<Reading>, IntakeError> {
         Value::Bool(_) | Value::Number(_) => Ok(vec![plain::read_text(&value.to_string())]),
         Value::Array(_) | Value::Object(_) if is_empty(value) => Err(IntakeError::Empty),
         Value::Array(_) | Value::Object(_) => {
-            Ok(of_code(value, hints).unwrap_or_else(|| vec![plain::read_json(value, hints.received_at)]))
+            Ok(of_code(value, hints).unwrap_or_else(|| plain::read_all(value, hints.received_at)))
         }
     }
 }

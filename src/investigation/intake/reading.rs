@@ -128,7 +128,7 @@ impl Reading {
 }
 
 /// The text with the notes that its reader has to know.
-fn with_notes(mut text: String, notes: &[Note]) -> String {
+pub(super) fn with_notes(mut text: String, notes: &[Note]) -> String {
     for note in notes.iter().filter(|note| note.is_for_the_reader()) {
         text.push_str(&format!("\n[tarsy: {}]", clean::line(&note.to_string(), MAX_REPORT_CHARS)));
     }

@@ -1,8 +1,10 @@
 //! Tests of the intake: captured bodies, every kind of body, the order of fingerprints, and arbitrary bytes.
 
+mod batches;
 mod generic;
 mod parts;
 mod senders;
+mod titles;
 
 use crate::investigation::alert::refs::Refs;
 use proptest::prelude::*;
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::investigation::alert::{Alert, AlertStatus, MemberReport, Severity};
 use crate::investigation::intake::*;
+use crate::investigation::sources::{Note, Repair};
 
 const FIRING: &[u8] = include_bytes!("../../../tests/fixtures/alerts/01_alertmanager_v4_firing_truncated.json");
 const MIXED: &[u8] = include_bytes!("../../../tests/fixtures/alerts/02_alertmanager_v4_mixed_firing_resolved.json");
@@ -170,7 +173,8 @@ fn a_body_without_content_is_no_alert() {
     for body in ["", " \n\t ", "\"\"", "\" \"", "null", " {} ", "[]", "\u{feff}", "\u{0}\u{7}", "{\"a\": null}"] {
         assert_eq!(normalise(body.as_bytes(), &Hints::default()), Err(IntakeError::Empty), "{body:?}");
     }
-    assert_eq!(normalise(b"ok \xff\xfe", &Hints::default()), Err(IntakeError::Undecodable));
+    assert!(read(b"ok \xff\xfe").text.starts_with("ok ÿþ\n[tarsy: the body was not UTF-8"), "of Windows");
+    assert_eq!(normalise(b"\x89PNG\r\n\x1a\n\0\0\0\r", &Hints::default()), Err(IntakeError::Undecodable));
 }
 
 #[test]

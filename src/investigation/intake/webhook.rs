@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::outline::Outline;
 use super::plain::{pairs, runbook, text};
@@ -22,6 +23,9 @@ const ALERT_KNOWN: [&str; 6] = ["labels", "annotations", "status", "startsAt", "
 /// The `endsAt` of an alert that has not ended.
 const NEVER: &str = "0001-01-01T00:00:00Z";
 
+/// Alerts of Grafana about a rule that it could not evaluate.
+const GRAFANA_OWN: [&str; 2] = ["DatasourceNoData", "DatasourceError"];
+
 /// One alert of a webhook.
 #[derive(Debug)]
 struct Item<'a> {
@@ -37,24 +41,42 @@ pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<
     let body = value.as_object().unwrap_or(&empty);
     let bare = body.get("labels").map(|_| std::slice::from_ref(value));
     let listed = body.get("alerts").or(Some(value)).and_then(Value::as_array).map(Vec::as_slice);
-    let (items, body) = match (listed, bare) {
+    let (listed, body) = match (listed, bare) {
         (Some(listed), _) => (listed, body),
         (None, Some(bare)) if named(bare) => (bare, &empty),
         (None, Some(_) | None) => return None,
     };
-    if items.is_empty() {
+    if !is_group(body, listed) {
         return None;
     }
     let group = status_of(body);
-    let read = |item| Item::read(item, Given { group, received_at });
-    let mut items = items.iter().map(read).collect::<Option<Vec<_>>>()?;
+    let given = Given { group, received_at };
+    let mut items: Vec<Item<'_>> = listed.iter().filter_map(|item| Item::read(item, given)).collect();
+    let no_alerts = listed.len() - items.len();
     // A stable sort: the firing alerts come first, in the sender's order.
     items.sort_by_key(Item::is_resolved);
     // Alerts that the sender left out may still fire: then the status of the body counts.
-    let resolved = items.iter().all(Item::is_resolved) && group != Some(AlertStatus::Firing);
+    let are_resolved = if items.is_empty() { group.is_some() } else { items.iter().all(Item::is_resolved) };
+    let resolved = are_resolved && group != Some(AlertStatus::Firing);
     let status = if resolved { AlertStatus::Resolved } else { AlertStatus::Firing };
     let grafana = ["orgId", "appVersion"].iter().any(|key| body.contains_key(*key));
-    Some(reading(if grafana { "grafana" } else { "alertmanager" }, body, &items, status))
+    let mut reading = reading(if grafana { "grafana" } else { "alertmanager" }, body, &items, status);
+    if no_alerts > 0 {
+        reading.notes.push(Note::NoAlerts(no_alerts));
+    }
+    Some(reading)
+}
+
+/// Whether a list is the group of a webhook. One bad alert costs only itself: beside an alert with labels, or with the
+/// key of a group around it, an alert needs no labels. In a list with nothing around it each object has to have some.
+fn is_group(body: &Map<String, Value>, items: &[Value]) -> bool {
+    let is_labelled = |item: &Value| item.get("labels").is_some_and(Value::is_object);
+    if body.is_empty() {
+        let is_other = |item: &&Value| item.is_object() || item.is_array() || item.is_string();
+        return items.iter().any(is_labelled) && items.iter().filter(is_other).all(is_labelled);
+    }
+    let has_key = text(body, "groupKey").is_some() && !items.is_empty();
+    has_key || items.iter().any(is_labelled)
 }
 
 /// Whether a bare object is an alert: it has a name among its labels.
@@ -76,16 +98,17 @@ struct Given {
 }
 
 impl<'a> Item<'a> {
-    /// An alert without a status has that of its group. Prometheus sends neither: then its end is in the past.
+    /// An alert without a status has that of its group. Prometheus sends neither: then its end is in the past. `None`
+    /// for a value that is no object, or an empty one.
     fn read(value: &'a Value, given: Given) -> Option<Self> {
-        let fields = value.as_object()?;
-        fields.get("labels")?.as_object()?;
+        let fields = value.as_object().filter(|fields| !fields.is_empty())?;
+        let labels = fields.get("labels").filter(|labels| labels.is_object());
         let end = text(fields, "endsAt").and_then(|time| parse_time(&time));
         // The API of Alertmanager has an object as status: its alerts are active.
         let ended = !fields.contains_key("status") && end.is_some_and(|end| Some(end) <= given.received_at);
         let by_time = if ended { AlertStatus::Resolved } else { AlertStatus::Firing };
         Some(Self {
-            labels: pairs(fields.get("labels")),
+            labels: labels.map_or_else(|| unlabelled(fields), |labels| pairs(Some(labels))),
             annotations: pairs(fields.get("annotations")),
             status: status_of(fields).or(given.group).unwrap_or(by_time),
             fields,
@@ -103,7 +126,15 @@ impl<'a> Item<'a> {
         let labels = labels.map(|(key, value)| format!("{key}={}", quoted(value))).collect::<Vec<_>>().join(" ");
         let about = ["summary", "description", "message"].iter().find_map(|key| self.annotations.get(*key));
         let about = about.map(|about| format!(": {about}")).unwrap_or_default();
-        format!("{name} {labels}{about}").trim().to_owned()
+        format!("{name} {labels}{about}").trim().trim_start_matches(": ").to_owned()
+    }
+
+    /// Without labels its text is the member, so that two such alerts are two.
+    fn member(&self, name: &str) -> Uuid {
+        if self.labels.is_empty() && !self.annotations.is_empty() {
+            return fingerprint::member_of_text(&self.describe(name));
+        }
+        fingerprint::member(name, &self.labels)
     }
 
     /// The worst of the labels that name one, in any case; otherwise of the annotations.
@@ -126,10 +157,11 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
     let relevant = items.iter().filter(|item| status == AlertStatus::Resolved || !item.is_resolved());
     let relevant: Vec<&Item<'_>> = relevant.collect();
     let relevant = if relevant.is_empty() { items.iter().collect() } else { relevant };
-    let shared = common(relevant.iter().map(|item| &item.labels));
-    let first = relevant.first().map(|item| &item.labels);
-    let name = shared.get("alertname").or_else(|| first?.get("alertname")).cloned();
-    let title = subject::title(name.as_deref().or_else(|| body.get("title")?.as_str()).unwrap_or_default(), &shared);
+    let shared = common(labelled(relevant.iter().copied()));
+    let name = relevant.iter().find_map(|item| item.labels.get("alertname")).cloned();
+    let rule = name.as_deref().and_then(|name| rule_of(name, &shared));
+    let named = rule.as_deref().or(name.as_deref()).or_else(|| body.get("title")?.as_str());
+    let title = subject::title(named.unwrap_or_default(), &shared);
     let single = || match items {
         [item] => text(item.fields, "fingerprint"),
         _ => None,
@@ -197,24 +229,25 @@ fn changed_at(items: &[&Item<'_>], status: AlertStatus) -> Option<DateTime<Utc>>
 
 /// Whether a person has pressed Grafana's button for a test.
 fn is_test(items: &[Item<'_>]) -> bool {
-    items.iter().all(|item| {
-        let label = |key: &str| item.labels.get(key).map(String::as_str);
-        let is_grafana = label("instance") == Some("Grafana") || label("grafana_folder") == Some("Test Folder");
-        label("alertname") == Some("TestAlert") && is_grafana
-    })
+    !items.is_empty()
+        && items.iter().all(|item| {
+            let label = |key: &str| item.labels.get(key).map(String::as_str);
+            let is_grafana = label("instance") == Some("Grafana") || label("grafana_folder") == Some("Test Folder");
+            label("alertname") == Some("TestAlert") && is_grafana
+        })
 }
 
 /// The severity of alerts without one, when all of them report that Grafana has no data.
 fn no_data(items: &[&Item<'_>]) -> Option<Severity> {
     let is_no_data = |item: &&Item<'_>| item.labels.get("alertname").is_some_and(|name| name == "DatasourceNoData");
-    items.iter().all(is_no_data).then_some(Severity::Low)
+    (!items.is_empty() && items.iter().all(is_no_data)).then_some(Severity::Low)
 }
 
 /// Each alert with its member. Alerts that the sender left out are one firing member, made of their number.
 fn reports(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<MemberReport> {
     let of_item = |item: &Item<'_>| {
         let name = item.labels.get("alertname").map(String::as_str).unwrap_or_default();
-        MemberReport { member: fingerprint::member(name, &item.labels), status: item.status, text: item.describe(name) }
+        MemberReport { member: item.member(name), status: item.status, text: item.describe(name) }
     };
     let left_out = body.get("truncatedAlerts").and_then(Value::as_u64).filter(|left_out| *left_out > 0);
     let left_out = left_out.map(|left_out| {
@@ -227,7 +260,26 @@ fn reports(body: &Map<String, Value>, items: &[Item<'_>]) -> Vec<MemberReport> {
 /// The labels that identify a webhook without a group key: the group's labels, otherwise those of all its alerts.
 fn group_labels(body: &Map<String, Value>, items: &[Item<'_>]) -> BTreeMap<String, String> {
     let group = pairs(body.get("groupLabels"));
-    if group.is_empty() { common(items.iter().map(|item| &item.labels)) } else { group }
+    if group.is_empty() { common(labelled(items.iter())) } else { group }
+}
+
+/// The labels of the alerts that have some.
+fn labelled<'a>(items: impl Iterator<Item = &'a Item<'a>>) -> impl Iterator<Item = &'a BTreeMap<String, String>> {
+    items.map(|item| &item.labels).filter(|labels| !labels.is_empty())
+}
+
+/// The name and the severity of an alert that has its fields in no labels.
+fn unlabelled(fields: &Map<String, Value>) -> BTreeMap<String, String> {
+    let name = ["alertname", "name", "title"].iter().find_map(|key| text(fields, key));
+    let severity = fields.keys().filter(|key| fingerprint::is_severity_key(key)).find_map(|key| text(fields, key));
+    let pairs = [("alertname", name), ("severity", severity)];
+    pairs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+/// What Grafana reports about one of its rules, with the name of the rule.
+fn rule_of(name: &str, labels: &BTreeMap<String, String>) -> Option<String> {
+    let rule = labels.get("rulename").filter(|rule| !rule.is_empty() && GRAFANA_OWN.contains(&name))?;
+    Some(format!("{name}: {rule}"))
 }
 
 /// The pairs that all of the maps have.

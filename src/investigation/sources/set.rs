@@ -117,7 +117,13 @@ impl NamedSource {
     /// Whether the rule of this source fits a body, as far as it has one.
     pub fn accepts(&self, body: &Value) -> bool {
         let Some(source) = self.declared() else { return true };
-        source.recognise.is_empty() || self.fits(&Document::new(body, &source.parse))
+        source.recognise.is_empty() || self.fits_body(body)
+    }
+
+    /// Whether the rule of the source fits a body.
+    pub fn fits_body(&self, body: &Value) -> bool {
+        let parse = self.declared().map(|source| source.parse.as_slice()).unwrap_or_default();
+        self.fits(&Document::new(body, parse))
     }
 
     fn fits(&self, document: &Document<'_>) -> bool {

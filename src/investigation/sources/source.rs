@@ -91,6 +91,11 @@ impl Source {
         self.each.is_none() && is_known && !mapped.key.is_absent()
     }
 
+    /// Whether its body is a list.
+    pub fn takes_lists(&self) -> bool {
+        self.each.as_ref().is_some_and(|each| *each == Pointer::body())
+    }
+
     /// Each status that its declaration gives. Where no word of its table ends an alert, the shared words do.
     pub fn statuses(&self) -> Vec<AlertStatus> {
         let Words { from, map, default } = &self.status;

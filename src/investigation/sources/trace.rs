@@ -32,13 +32,61 @@ pub enum Note {
     OtherForm(String),
     /// No source fits: the body is read as JSON or text of any form.
     Unrecognised,
+    /// The body was not written as its format asks for.
+    Repaired(Repair),
+    /// So many members of a list were no alerts: null, a number, an empty object.
+    NoAlerts(usize),
+    /// So many members of a list were not read, because there are too many; the worst were.
+    Unread(usize),
+}
+
+/// How a body differed from what its format asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Repair {
+    #[error("the body was compressed, and no header said so")]
+    Compressed,
+    #[error("a header said that the body is compressed, and it was not")]
+    NotCompressed,
+    #[error("the compressed body was damaged or longer than 8 MiB, so its end is missing")]
+    CutCompressed,
+    #[error("the body was not UTF-8, so it was read as {0}")]
+    Charset(&'static str),
+    #[error("bytes that are no character were replaced")]
+    BadBytes,
+    #[error("the JSON was in a JSON text")]
+    JsonInText,
+    #[error("several JSON values were read as a list")]
+    Lines,
+    #[error("the fields of a form were read")]
+    Form,
+    #[error("the JSON had control characters in a text, such as a line break")]
+    Controls,
+    #[error("the JSON had escapes that do not exist, such as \\T: the backslash is a part of the text")]
+    Escapes,
+    #[error("the JSON had half a character, which was replaced")]
+    Surrogates,
+    #[error("the JSON had a number that JSON does not have, which was read as a text")]
+    Numbers,
+    #[error("the JSON had a comma or a bracket too many or too few")]
+    Commas,
+    #[error("the JSON had quotes inside of a text, or other quotes than JSON has")]
+    Quotes,
+    #[error("the JSON had words without quotes, or no value behind a key")]
+    Words,
+    #[error("the JSON ended too early")]
+    CutJson,
 }
 
 impl Note {
     /// Whether the investigation has to know it.
     pub fn is_for_the_reader(&self) -> bool {
         match self {
-            Self::Differ(_) | Self::Ended(_) | Self::OtherForm(_) => true,
+            Self::Differ(_)
+            | Self::Ended(_)
+            | Self::OtherForm(_)
+            | Self::Repaired(_)
+            | Self::NoAlerts(_)
+            | Self::Unread(_) => true,
             Self::NoKey
             | Self::UnknownStatus(_)
             | Self::UnknownSeverity(_)
@@ -64,6 +112,9 @@ impl fmt::Display for Note {
                 f,
                 "no source knows this body: it is read by the names of its fields; tarsy sources init writes a source"
             ),
+            Self::Repaired(repair) => write!(f, "{repair}"),
+            Self::NoAlerts(count) => write!(f, "members of the list that were no alerts: {count}"),
+            Self::Unread(count) => write!(f, "members of the list that were not read, none of them worse: {count}"),
         }
     }
 }

@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::bus::{self, ASKED_BY, CHAIN, Error, Nats, NewAlert, PARENT_ID, PART, SESSION_ID, SOURCE, TRACEPARENT};
+use crate::bus::{
+    self, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, Nats, NewAlert, PARENT_ID, PART, SESSION_ID, SOURCE,
+    TRACEPARENT,
+};
 use crate::config::Receive;
 use crate::investigation::ids::SessionId;
 use crate::receiver::{HeaderRules, InboundAlert, InboundAlerts, PublishError, Published, Queue};
@@ -83,9 +86,12 @@ pub(super) fn header_rules(receive: &Receive) -> HeaderRules {
     let forbidden = vec![PARENT_ID, ASKED_BY];
     // The receiver itself sets these two.
     let is_own = |name: &str| [SOURCE, PART].contains(&name);
+    // These describe the bytes and not the alert.
+    let of_body = |name: &&str| [CONTENT_TYPE, CONTENT_ENCODING].contains(name);
     let is_listed =
         |name: &str| !forbidden.contains(&name) && !is_own(name) && receive.headers.iter().any(|listed| listed == name);
-    let (forwarded, rest): (Vec<_>, Vec<_>) = bus::ALLOWED.into_iter().partition(|name| is_listed(name));
+    let (forwarded, rest): (Vec<_>, Vec<_>) =
+        bus::ALLOWED.into_iter().filter(|name| !of_body(name)).partition(|name| is_listed(name));
     let ignored = rest.into_iter().filter(|name| *name != TRACEPARENT && !forbidden.contains(name)).collect();
     HeaderRules { forwarded, ignored, forbidden }
 }
@@ -162,13 +168,13 @@ mod tests {
         let all = Receive { headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into(), ..Receive::default() };
         let HeaderRules { mut forwarded, ignored, forbidden } = header_rules(&all);
         assert_eq!((&ignored, &forbidden), (&vec![SOURCE, PART], &vec![PARENT_ID, ASKED_BY]));
-        forwarded.extend(forbidden.into_iter().chain(ignored));
+        forwarded.extend(forbidden.into_iter().chain(ignored).chain([CONTENT_TYPE, CONTENT_ENCODING]));
         forwarded.sort_unstable();
         let mut known = bus::ALLOWED;
         known.sort_unstable();
         assert_eq!(forwarded, known);
         let none = header_rules(&Receive { headers: vec![PARENT_ID.to_owned()], ..Receive::default() });
-        assert_eq!((none.forwarded.len(), none.ignored.len()), (0, bus::ALLOWED.len() - 3), "{none:?}");
+        assert_eq!((none.forwarded.len(), none.ignored.len()), (0, bus::ALLOWED.len() - 5), "{none:?}");
     }
 
     #[test]

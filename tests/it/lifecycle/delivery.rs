@@ -138,7 +138,7 @@ async fn each_dead_letter_has_its_reason_is_counted_and_the_next_alert_is_handle
     let no_id = [("Tarsy-Session-Id", "42")];
     let foreign = [("Nats-Msg-Id", "m1"), ("X-Other", "o"), ("Tarsy-Alert-Type", "t")];
     let cases: [(DeadReason, Headers<'_>, Vec<u8>); 6] = [
-        (DeadReason::Undecodable, &foreign, vec![0xff, 0xfe, 0x00, 0x80]),
+        (DeadReason::Undecodable, &foreign, vec![0x00, 0xff, 0x00, 0x80]),
         (DeadReason::Empty, &[], b"  \n".to_vec()),
         (DeadReason::TooLarge, &[], vec![b'x'; 600 * 1024]),
         (DeadReason::UsedId, &id, b"second of this id".to_vec()),

@@ -10,6 +10,7 @@ mod processor_time;
 mod masking_speed;
 mod crowds;
 mod hostile;
+mod hostile_bodies;
 mod hostile_text;
 pub(crate) mod hostile_servers;
 pub(crate) mod permissions;

@@ -113,8 +113,15 @@ impl Reading<'_> {
     /// secret field is shown.
     fn origins(&self, part: Option<u32>) -> Result<Map<String, Value>, IntakeError> {
         let written = self.intake.part(self.body, &Hints { part, ..self.hints.clone() })?;
-        let hints = Hints { source: Some(written.alert.source), part: Some(written.index), ..self.hints.clone() };
-        let trace = self.intake.part(&masked::body(self.mask, self.body), &hints).map(|part| part.trace);
+        let masked = masked::body(self.mask, self.body, &self.hints);
+        let hints = Hints {
+            source: Some(written.alert.source),
+            part: Some(written.index),
+            content_type: None,
+            content_encoding: None,
+            ..self.hints.clone()
+        };
+        let trace = self.intake.part(&masked, &hints).map(|part| part.trace);
         let text = |text: &str| self.mask.apply(text).into_owned();
         let line = |Traced { field, from, value }: &Traced| json!({"field": field, "from": text(from), "value": (!value.is_empty()).then(|| text(value))});
         let why: Vec<Value> = trace.unwrap_or_default().iter().map(line).collect();

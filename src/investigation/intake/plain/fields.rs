@@ -99,8 +99,15 @@ impl<'v> Fields<'v> {
     pub(super) fn name(&self, labels: &BTreeMap<String, String>) -> Option<String> {
         let of =
             |words: &[&str]| self.enveloped().iter().find_map(|object| words.iter().find_map(|word| object.text(word)));
+        let own = |words: &[&str]| self.enveloped().last().and_then(|top| words.iter().find_map(|word| top.text(word)));
+        // A monitor inside of a body that has a title is a part of what the title names.
+        let monitor = || self.objects.iter().find_map(|object| object.text("monitor"));
+        let is_part = |name: &String| {
+            own(&["monitor"]).is_none() && own(&words::SHORT_TITLES).is_some() && monitor().as_ref() == Some(name)
+        };
+        let named = self.first(&words::NAMES, labels).filter(|name| !is_part(name));
         let service = || of(&words::SERVICES).filter(|_| of(&words::HOSTS).is_some());
-        self.first(&words::NAMES, labels).or_else(|| service().filter(|_| of(&words::SHORT_TITLES).is_none()))
+        named.or_else(|| service().filter(|_| of(&words::SHORT_TITLES).is_none()))
     }
 
     /// The labels, or the host of a body without any.

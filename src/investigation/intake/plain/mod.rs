@@ -5,6 +5,8 @@
 
 mod facts;
 mod fields;
+mod kubernetes;
+mod list;
 mod severity;
 mod state;
 mod times;
@@ -16,6 +18,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
 use self::fields::Fields;
+use self::kubernetes::Event;
+use super::batch::Urgency;
 use super::outline::Outline;
 use super::reading::Reading;
 use super::{fingerprint, identity, subject};
@@ -42,13 +46,29 @@ pub(super) fn read_text(text: &str) -> Reading {
     }
 }
 
-/// JSON that is no known webhook.
+/// JSON that is no known webhook: one alert, or each of its list.
+pub(super) fn read_all(value: &Value, received_at: Option<DateTime<Utc>>) -> Vec<Reading> {
+    let Some(elements) = list::elements(value) else { return vec![read_json(value, received_at)] };
+    let is_alert = |element: &&Value| element.as_object().is_some_and(|fields| !fields.is_empty());
+    elements.iter().filter(is_alert).map(|element| read_json(element, received_at)).collect()
+}
+
+/// How bad the alert of a body is, as far as the names of its fields tell.
+pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Urgency {
+    let facts = facts::facts(value);
+    let status = state::judge(&facts, None, received_at).status;
+    Urgency::of(status, severity::judge(&facts).severity.unwrap_or_default())
+}
+
+/// JSON that is one alert of no known form.
 pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Reading {
     let fields = Fields::of(value);
     let facts = facts::facts(value);
     let labels = fields.labels();
-    let name = fields.name(&labels);
-    let by_name = name.as_deref().map(|name| subject::title(name, &fields.place(name, &labels)));
+    let event = fields.own().find_map(Event::of);
+    let name = event.as_ref().map(|event| event.reason.clone()).or_else(|| fields.name(&labels));
+    let place = |name: &str| event.as_ref().map_or_else(|| fields.place(name, &labels), |event| event.place.clone());
+    let by_name = name.as_deref().map(|name| subject::title(name, &place(name)));
     let found = fields.first(&words::TITLES, &labels).or_else(|| facts::title(&facts));
     let of_title = || fields.first(&words::SHORT_TITLES, &labels).filter(|title| is_type(title));
     let identity = identity::identity(value);

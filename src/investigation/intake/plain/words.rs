@@ -1,7 +1,7 @@
 //! Words of keys, in lower case without separators: `servicestate` is `SERVICE_STATE`, and `state` in `service`.
 
 /// Of the alert's type, before its title.
-pub(super) const NAMES: [&str; 18] = [
+pub(super) const NAMES: [&str; 19] = [
     "alertname",
     "alert",
     "alarmname",
@@ -15,6 +15,7 @@ pub(super) const NAMES: [&str; 18] = [
     "conditionname",
     "triggername",
     "componentname",
+    "monitor",
     "rule",
     "check",
     "sensorname",

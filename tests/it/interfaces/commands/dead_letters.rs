@@ -35,7 +35,7 @@ async fn dead_letters_are_listed_shown_retried_and_dropped() {
 
     let (_worker, _) = system.worker("w1").await;
     let misrouted = publish_undeliverable(&system, b"{\"alertname\": \"NodeNotReady\"}", Some("k8s-prod")).await;
-    let broken = publish_undeliverable(&system, b"\xff\xfe", None).await;
+    let broken = publish_undeliverable(&system, b"\x00\xff", None).await;
     let (first, second) = (misrouted.short(), broken.short());
 
     let listed = run(&system, &["dead-letters", "list"]).await.exits(0);
@@ -59,7 +59,9 @@ async fn dead_letters_are_listed_shown_retried_and_dropped() {
 
     // What would become the same dead letter again is not published.
     let same = run(&system, &["dead-letters", "retry", &second]).await.exits(1);
-    let words = format!("alert {second} would become the same dead letter: body is not UTF-8 text; tarsy dead-letters");
+    let words = format!(
+        "alert {second} would become the same dead letter: body is no text, and not compressed with gzip or deflate; tarsy dead-letters"
+    );
     assert!(same.err.contains(&words), "{same:?}");
     let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
     let chains = "agent_chains: {db: {default: true, stages: [{agents: [{name: sre}]}]}}\n";

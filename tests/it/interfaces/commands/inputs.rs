@@ -46,9 +46,11 @@ async fn an_alert_is_shown_as_the_intake_normalises_it() {
 
 #[tokio::test]
 async fn an_invalid_alert_is_refused_with_the_reason() {
-    for (body, reason) in
-        [(&b"\xff\xfe"[..], "body is not UTF-8 text"), (b" {} ", "body has no content"), (b"", "body has no content")]
-    {
+    for (body, reason) in [
+        (&b"\x00\xff"[..], "body is no text, and not compressed with gzip or deflate"),
+        (b" {} ", "body has no content"),
+        (b"", "body has no content"),
+    ] {
         let ran = run_with(&[], &["inspect", "alert"], body).await.exits(1);
         assert_eq!((ran.out.as_str(), ran.err), ("", format!("tarsy: standard input is not an alert: {reason}\n")));
     }

@@ -204,14 +204,17 @@ async fn an_id_that_neither_queue_nor_database_knows_is_said_to_be_unknown() {
 async fn submit_refuses_what_a_worker_would_give_up_and_publishes_nothing() {
     let system = TestSystem::start(&[]).await;
     let (binary, large) = (system.file("binary"), system.file("large.txt"));
-    std::fs::write(&binary, [0xff, 0xfe, 0]).unwrap();
+    std::fs::write(&binary, [0, 0xff, 0]).unwrap();
     std::fs::write(&large, "x ".repeat(300_000)).unwrap();
     let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
     let chains = "agent_chains: {db: {default: true, stages: [{agents: [{name: sre}]}]}}\n";
     std::fs::write(system.file("tarsy.yaml"), config + chains).unwrap();
     let (binary, large) = (binary.to_str().unwrap(), large.to_str().unwrap());
     for (arguments, reason) in [
-        (&["submit", binary][..], "is not an alert: body is not UTF-8 text; nothing was published"),
+        (
+            &["submit", binary][..],
+            "is not an alert: body is no text, and not compressed with gzip or deflate; nothing was published",
+        ),
         (&["submit", large], "workers take at most 524288 (worker.max_alert_bytes): nothing was published"),
         (&["submit", "disk full", "--chain", "nope"], "there is no chain \"nope\"; there are: db"),
         (&["submit", "no such alert.json"], "a text instead of a file: echo 'no such alert.json' | tarsy submit -"),

@@ -246,7 +246,7 @@ fn drafts(kind: Kind, rng: &mut Rng, observer: &Observer) -> Vec<Draft> {
         Kind::Deadly => vec![draft(mark::DEADLY, Vec::new())],
         Kind::Poison => vec![draft(std::str::from_utf8(POISON).unwrap(), Vec::new())],
         Kind::Undecodable => {
-            let body = [&[0xff, 0xfe, 0x00, 0x80][..], about.as_bytes()].concat();
+            let body = [&[0xff][..], &[0; 256], about.as_bytes()].concat();
             vec![Draft { body, ..draft("", Vec::new()) }]
         }
         Kind::Storm => storm(&draft, about),
