@@ -15,6 +15,9 @@ use tokio_util::sync::CancellationToken;
 /// A connection that waits for less than this keeps its permit: a request, or its proof, may be on the way. One of an
 /// address that crowds out others does not.
 const MIN_WAIT: Duration = Duration::from_millis(250);
+/// A connection that is unauthenticated for longer counts for the share of these. A slow head or a busy machine takes
+/// less.
+const MAX_UNCOUNTED: Duration = Duration::from_secs(3);
 /// The part of all permits that unauthenticated connections may hold for longer.
 const UNAUTHENTICATED_SHARE: usize = 4;
 /// So many of them may always be open.
@@ -111,7 +114,11 @@ impl OpenConnections {
             let own = self.longest_unauthenticated(now, is_own).or_else(|| self.longest_idle(now, is_own))?;
             superseded.push(own);
         }
-        let unauthenticated = self.waiting(now, OpenConnection::unauthenticated_since, |_| true);
+        let is_counted = |connection: &OpenConnection| {
+            let since = connection.unauthenticated_since();
+            since.is_some_and(|since| now.duration_since(since) >= MAX_UNCOUNTED)
+        };
+        let unauthenticated = self.waiting(now, OpenConnection::unauthenticated_since, is_counted);
         let excess = (unauthenticated.len() + 1).saturating_sub(limits.unauthenticated());
         superseded.extend(unauthenticated.into_iter().take(excess));
         if self.by_number.len() - superseded.len() >= limits.connections {
@@ -332,7 +339,7 @@ mod tests {
         let burst = flood(20, 40);
         assert_eq!(alive(&burst), 240, "every place that is left");
         let honest = limiter.acquire(address(8)).expect("a place beside the crowd");
-        tokio::time::advance(MIN_WAIT).await;
+        tokio::time::advance(MAX_UNCOUNTED).await;
         let crowd = flood(1, 5);
         assert_eq!((crowd.len(), alive(&burst)), (64, limits.unauthenticated() - 2), "one place is for each newcomer");
         assert!(!is_revoked(&honest));
