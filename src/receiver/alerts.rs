@@ -55,6 +55,7 @@ pub(super) fn read(
         source,
         received_at: Some(Utc::now()),
         suffix: endpoint.suffix().to_owned(),
+        tenant: header(headers::TENANT),
         content_type: header(headers::CONTENT_TYPE),
         content_encoding: header(headers::CONTENT_ENCODING),
         ..Hints::default()

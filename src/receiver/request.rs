@@ -12,6 +12,7 @@ use hyper::body::{Body as _, Bytes};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use serde_json::Value;
+use url::form_urlencoded;
 
 use super::alerts::{self, ReadBody, Received};
 use super::endpoint::Endpoint;
@@ -28,6 +29,8 @@ use crate::listener::http::{self, ClientAddress};
 const SLOW_BODY_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Browsers add these headers to the requests of a page, and the page cannot remove them.
 const BROWSER_HEADERS: [&str; 2] = ["origin", "sec-fetch-site"];
+/// The tenant of Mimir, Loki and Cortex.
+const SCOPE_ORG_ID: HeaderName = HeaderName::from_static("x-scope-orgid");
 /// The origin that asks with `OPTIONS` whether it may send CloudEvents.
 const REQUEST_ORIGIN: HeaderName = HeaderName::from_static("webhook-request-origin");
 
@@ -56,6 +59,7 @@ pub(super) async fn read(
     }
     let requested = priority(head.uri.query().unwrap_or_default())?;
     let (mut headers, ignored_headers) = described(&head.headers, &settings.headers, proof)?;
+    headers.extend(tenant(&head, &settings.headers, proof));
     headers.extend(content(&head.headers, proof));
     let body = read_body(settings, body).await?;
     let proven = check_body(endpoint, &head, &body).await?;
@@ -161,6 +165,22 @@ fn described(headers: &HeaderMap, rules: &HeaderRules, cover: HeaderCover) -> Re
     Ok((forwarded, ignored))
 }
 
+/// The tenant in the query, or in the header that Mimir, Loki and Cortex have for it. The header of tarsy goes before. A
+/// signature covers none of them.
+fn tenant(head: &Parts, rules: &HeaderRules, cover: HeaderCover) -> Option<(&'static str, String)> {
+    let is_given = head.headers.contains_key(headers::TENANT);
+    if cover == HeaderCover::Uncovered || is_given || !rules.forwarded.contains(&headers::TENANT) {
+        return None;
+    }
+    let mut query = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes());
+    let in_query = query.find(|(name, _)| name == "tenant").map(|(_, tenant)| tenant.into_owned());
+    let in_header = || head.headers.get(SCOPE_ORG_ID)?.to_str().ok().map(str::to_owned);
+    let tenant = in_query.or_else(in_header)?;
+    // A line break has no place in a header.
+    let is_name = !tenant.trim().is_empty() && !tenant.chars().any(char::is_control);
+    is_name.then_some((headers::TENANT, tenant))
+}
+
 /// The headers by which a worker decodes the body, if they say something unusual. A signature does not cover them.
 fn content(headers: &HeaderMap, cover: HeaderCover) -> Vec<(&'static str, String)> {
     if cover == HeaderCover::Uncovered {
@@ -245,6 +265,25 @@ mod tests {
         assert_eq!(of(latin, "gzip", HeaderCover::Covered), passed);
         assert_eq!(of(latin, "gzip", HeaderCover::Uncovered), [""; 0]);
         assert_eq!(of("application/json; charset=utf-8", "identity", HeaderCover::Covered), [""; 0]);
+    }
+
+    #[test]
+    fn the_tenant_of_a_query_goes_before_that_of_mimir_and_a_signature_covers_neither() {
+        let of = |uri: &str, header: Option<&'static str>, cover| {
+            let mut request = hyper::Request::builder().uri(uri);
+            if let Some(header) = header {
+                request = request.header("X-Scope-OrgID", header);
+            }
+            let (head, ()) = request.body(()).unwrap().into_parts();
+            let rules = HeaderRules { forwarded: vec![headers::TENANT], ..HeaderRules::default() };
+            tenant(&head, &rules, cover).map(|(_, tenant)| tenant)
+        };
+        let covered = HeaderCover::Covered;
+        assert_eq!(of("/hooks/alertmanager", None, covered), None);
+        assert_eq!(of("/hooks/alertmanager", Some("team-a"), covered).as_deref(), Some("team-a"));
+        assert_eq!(of("/alert?priority=low&tenant=team%20b", Some("team-a"), covered).as_deref(), Some("team b"));
+        assert_eq!(of("/alert?tenant=a%0ab", None, covered), None);
+        assert_eq!(of("/alert?tenant=team-b", Some("team-a"), HeaderCover::Uncovered), None);
     }
 
     #[test]

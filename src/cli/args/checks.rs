@@ -155,7 +155,7 @@ pub struct InspectAlertArgs {
     /// Read it as a body of this source, as on /hooks/<source> [default: the source whose rule fits]
     #[arg(long, value_name = "NAME")]
     pub source: Option<String>,
-    /// Also show which pointer of the source gave what
+    /// Also explain each decision in a sentence, and show what gave each field
     #[arg(long)]
     pub why: bool,
 }

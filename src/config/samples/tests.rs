@@ -2,6 +2,8 @@
 
 use crate::config::samples::*;
 use crate::config::{BUILTIN, ConfiguredSources, parse_source};
+use crate::investigation::alert::Alert;
+use crate::investigation::intake::sentences;
 use crate::investigation::sources::Note;
 
 fn intake() -> Intake {
@@ -145,4 +147,31 @@ fn bodies_of_systems_without_a_source_read_as_a_person_would_say() {
     let samples = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/unknown")).unwrap();
     let faults: Vec<String> = check(&samples, &intake()).iter().map(SampleFault::to_string).collect();
     assert!(faults.is_empty() && samples.len() > 50, "\n{}\n", faults.join("\n"));
+}
+
+#[test]
+fn every_decision_about_a_sample_has_one_sentence() {
+    let unknown = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/unknown");
+    let samples = load(&folder()).unwrap().into_iter().chain(load(&unknown).unwrap());
+    let texts = [&b"disk full on db-1"[..], b"[RESOLVED] disk full on db-1"].map(<[u8]>::to_vec);
+    for body in samples.map(|sample| sample.body).chain(texts) {
+        for part in intake().read(&body, &Hints::default()).unwrap() {
+            let Alert { source, status, severity, alert_type, title, .. } = &part.alert;
+            let told = sentences(&part.trace);
+            let said = |begin: String| told.iter().filter(|sentence| sentence.starts_with(&begin)).count();
+            let (status, severity) = (status.as_str(), severity.as_str());
+            let body = String::from_utf8_lossy(&body);
+            assert_eq!(said(format!("The source is {source}, because ")), 1, "{body}\n{told:#?}");
+            assert_eq!(said(format!("The status is {status}, because ")), 1, "{body}\n{told:#?}");
+            assert_eq!(said(format!("The severity is {severity}, because ")), 1, "{body}\n{told:#?}");
+            let of_key = ["The key is ", "The problem is told from others by its key: "];
+            assert_eq!(of_key.into_iter().map(|begin| said(begin.to_owned())).sum::<usize>(), 1, "{body}\n{told:#?}");
+            // A long or uneven text is shortened in the alert.
+            let begin =
+                |text: &str| text.split_whitespace().next().unwrap_or_default().chars().take(20).collect::<String>();
+            assert_eq!(said(format!("The type is {}", begin(alert_type))), 1, "{body}\n{told:#?}");
+            assert_eq!(said(format!("The title is {}", begin(title))), 1, "{body}\n{told:#?}");
+            assert!(told.iter().all(|sentence| sentence.ends_with('.')), "{told:#?}");
+        }
+    }
 }

@@ -7,11 +7,12 @@ use serde::Serialize;
 use crate::config::read::reader::Map;
 
 /// The headers that a webhook may set. `Tarsy-Parent-Id` is not among them, because a webhook is never a question.
-pub const RECEIVE_HEADERS: [&str; 9] = [
+pub const RECEIVE_HEADERS: [&str; 10] = [
     "Tarsy-Alert-Type",
     "Tarsy-Title",
     "Tarsy-Runbook-Url",
     "Tarsy-Fingerprint",
+    "Tarsy-Tenant",
     "traceparent",
     "Tarsy-Session-Id",
     "Tarsy-Chain",
@@ -20,7 +21,7 @@ pub const RECEIVE_HEADERS: [&str; 9] = [
 ];
 
 /// The first headers of the list only describe the alert; they are the default.
-const DESCRIBING: usize = 5;
+const DESCRIBING: usize = 6;
 
 /// The headers that `tarsy receive` accepts and the connections that it permits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,7 +37,7 @@ pub struct Receive {
 impl Default for Receive {
     fn default() -> Self {
         let headers = RECEIVE_HEADERS.iter().take(DESCRIBING).map(|name| (*name).to_owned()).collect();
-        Self { headers, connections: 256, connections_per_address: 16 }
+        Self { headers, connections: 512, connections_per_address: 256 }
     }
 }
 

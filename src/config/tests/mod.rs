@@ -301,7 +301,8 @@ fn the_cooldown_can_be_off_or_last_for_a_month() {
 #[test]
 fn a_webhook_may_set_descriptive_headers_unless_others_are_listed() {
     let headers = |text: &str| Config::parse("f", text, &env).unwrap().receive.headers;
-    let describing = ["Tarsy-Alert-Type", "Tarsy-Title", "Tarsy-Runbook-Url", "Tarsy-Fingerprint", "traceparent"];
+    let describing =
+        ["Tarsy-Alert-Type", "Tarsy-Title", "Tarsy-Runbook-Url", "Tarsy-Fingerprint", "Tarsy-Tenant", "traceparent"];
     assert_eq!(headers(""), describing);
     assert_eq!(headers("receive: {}"), describing);
     assert_eq!(headers("receive: {headers: []}"), Vec::<String>::new());

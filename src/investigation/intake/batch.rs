@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::reading::Reading;
-use super::{IntakeError, Part, fingerprint, plain};
+use super::{IntakeError, Part, plain};
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::sources::Note;
 
@@ -31,8 +31,7 @@ pub(super) struct Numbered {
 impl Numbered {
     /// A text in a list of bodies.
     pub(super) fn text(text: &str) -> Self {
-        let key = Some(fingerprint::of_body(text.as_bytes()));
-        Self { index: 0, reading: Reading { fingerprint: key, ..plain::read_text(text) } }
+        Self { index: 0, reading: plain::read_text(text) }
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::identity::{self, Identity};
 use super::outline::Outline;
 use super::reading::Reading;
-use super::{fingerprint, identity, subject};
+use super::{fingerprint, subject};
 use crate::investigation::alert::{AlertStatus, MemberReport};
-use crate::investigation::sources::{Mapped, Source, View};
+use crate::investigation::sources::{Mapped, Source, Traced, View};
 
 /// The body of a message, and the element of its list that is read.
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +22,25 @@ pub(super) struct Extract<'v> {
 pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> Reading {
     let Extract { body, element } = extract;
     let mapped = source.map(body, element);
-    let Mapped { alert_type, title, key, labels, status, .. } = mapped;
-    let own = if key.is_absent() { identity::of_json(element.unwrap_or(body)) } else { fingerprint::of_key(&key) };
-    let of_type = || alert_type.as_deref().map(|name| subject::title(name, &labels));
-    let title = title.or_else(of_type).unwrap_or_else(|| format!("alert of {name}"));
+    let Mapped { alert_type, title, key, labels, status, mut trace, .. } = mapped;
+    let own = if key.is_absent() {
+        let Identity { key, trace: fields } = identity::identity(element.unwrap_or(body));
+        trace.extend(fields);
+        key
+    } else {
+        fingerprint::of_key(&key)
+    };
+    let title = title.unwrap_or_else(|| {
+        let of_type = alert_type.as_deref().map(|name| subject::title(name, &labels));
+        let because = "it is the type, and the object that the labels name";
+        let because = if of_type.is_some() { because } else { "its message has no name" };
+        let title = of_type.unwrap_or_else(|| format!("alert of {name}"));
+        trace.push(Traced::rule("title", &title, because));
+        title
+    });
+    if alert_type.is_none() {
+        trace.push(Traced::rule("type", &title, "nothing names a type, so it is the title"));
+    }
     let member = fingerprint::member_of_key(name, &own);
     let reports = match status {
         AlertStatus::Firing | AlertStatus::Resolved => {
@@ -52,8 +68,9 @@ pub(super) fn read(name: &str, source: &Source, extract: Extract<'_>) -> Reading
         text: outline.into_text(),
         labels,
         links: mapped.links,
-        trace: mapped.trace,
+        trace,
         notes: mapped.notes,
+        tenant: None,
         title,
         annotations: BTreeMap::new(),
     }
@@ -69,6 +86,11 @@ pub(super) fn without_elements(name: &str, body: &Value) -> Reading {
         title: format!("message of {name}"),
         status: AlertStatus::Ignored,
         ignored_because: Some("no alert in it".to_owned()),
+        trace: vec![Traced::rule(
+            "status",
+            AlertStatus::Ignored.as_str(),
+            "there is no alert in the list of its source",
+        )],
         fingerprint: Some(identity::of_json(body)),
         text: outline.into_text(),
         ..Reading::default()

@@ -1,10 +1,12 @@
 //! The fingerprint of an alert, from the first of these: header, `groupKey`, the single alert's `fingerprint`, hash of
 //! the alert's name and its sorted labels, SHA-256 of the body.
 //!
-//! A fingerprint names its origin, `<form>@<end of the subject>:<key>`: a producer with the permission for one subject
+//! A fingerprint names its origin, `<form>@<end of the subject>:<key>`, with `+<tenant>` before the colon if the sender
+//! serves several: a producer with the permission for one subject
 //! cannot claim the alerts of another subject. The form is `header`, `alertmanager`, `grafana`, `json`, `text`, or the
 //! name of a source.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
@@ -15,8 +17,8 @@ use crate::investigation::sources::Key;
 
 /// A longer key is hashed, because a fingerprint is a key of an index.
 const MAX_KEY_BYTES: usize = 512;
-/// The same for the end of a subject.
-const MAX_SUFFIX_BYTES: usize = 128;
+/// The same for the end of a subject, and for a tenant.
+const MAX_NAME_BYTES: usize = 128;
 /// The form of a fingerprint from a header.
 pub(super) const HEADER: &str = "header";
 const FORMS: [&str; 5] = [HEADER, "alertmanager", "grafana", "json", "text"];
@@ -32,29 +34,44 @@ pub(super) fn is_severity_key(key: &str) -> bool {
     SEVERITY_KEYS.contains(&plain.as_str())
 }
 
-/// The fingerprint of `key` from a body of this form, published on a subject with this end.
-pub(super) fn scoped(form: &str, suffix: &str, key: String) -> String {
+/// Whose keys are told from those of others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scope<'s> {
+    /// The end of the subject that the alert was published on.
+    pub(super) suffix: &'s str,
+    /// The tenant of a sender that serves several.
+    pub(super) tenant: Option<&'s str>,
+}
+
+/// The fingerprint of `key` from a body of this form.
+pub(super) fn scoped(form: &str, scope: Scope<'_>, key: String) -> String {
     let key = if key.len() <= MAX_KEY_BYTES { key } else { hash([key.as_bytes()]) };
-    format!("{}{key}", scope(form, suffix))
+    format!("{}{key}", prefix(form, scope))
 }
 
 /// The fingerprint of a header. A complete fingerprint of the same subject stays unchanged: it claims no more than a
 /// body on that subject could, and a rerun keeps the fingerprint of the first investigation.
 ///
 /// `is_source` knows the forms that are names of declared sources.
-pub(super) fn of_header(suffix: &str, key: String, is_source: &dyn Fn(&str) -> bool) -> String {
+pub(super) fn of_header(scope: Scope<'_>, key: String, is_source: &dyn Fn(&str) -> bool) -> String {
     let form = key.split_once('@').map(|(form, _)| form).filter(|form| FORMS.contains(form) || is_source(form));
-    let is_complete = form.is_some_and(|form| key.starts_with(&scope(form, suffix)));
-    if is_complete && key.len() <= MAX_KEY_BYTES { key } else { scoped(HEADER, suffix, key) }
+    let is_complete = form.is_some_and(|form| key.starts_with(&prefix(form, scope)));
+    if is_complete && key.len() <= MAX_KEY_BYTES { key } else { scoped(HEADER, scope, key) }
 }
 
-/// Hashes an unusual end of a subject, so that no two ends give the same prefix.
-fn scope(form: &str, suffix: &str) -> String {
+/// `<form>@<end of the subject>:`, or `<form>@<end of the subject>+<tenant>:`.
+fn prefix(form: &str, scope: Scope<'_>) -> String {
+    let tenant = scope.tenant.map(|tenant| format!("+{}", name(tenant))).unwrap_or_default();
+    format!("{form}@{}{tenant}:", name(scope.suffix))
+}
+
+/// Hashes an unusual name, so that no two names give the same prefix.
+fn name(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if suffix.len() <= MAX_SUFFIX_BYTES && suffix.chars().all(is_plain) {
-        return format!("{form}@{suffix}:");
+    if text.len() <= MAX_NAME_BYTES && text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
     }
-    format!("{form}@{}:", hash([suffix.as_bytes()]).replace(':', "-"))
+    Cow::Owned(hash([text.as_bytes()]).replace(':', "-"))
 }
 
 /// For a body without any key.
@@ -151,6 +168,27 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
+    fn of(suffix: &str) -> Scope<'_> {
+        Scope { suffix, tenant: None }
+    }
+
+    #[test]
+    fn the_keys_of_two_tenants_are_two_and_no_other_suffix_gives_the_same() {
+        let tenant = |suffix, tenant| scoped("alertmanager", Scope { suffix, tenant }, "{}:{x}".into());
+        assert_eq!(tenant("http", Some("team-a")), "alertmanager@http+team-a:{}:{x}");
+        let keys = [
+            tenant("http", None),
+            tenant("http", Some("team-a")),
+            tenant("http", Some("team-b")),
+            tenant("http+team-a", None),
+            tenant("http", Some("team-a:{}")),
+            tenant("", Some("http+team-a")),
+        ];
+        for (index, one) in keys.iter().enumerate() {
+            assert!(keys.iter().skip(index + 1).all(|other| other != one), "{keys:?}");
+        }
+    }
+
     #[test]
     fn the_hash_of_a_body_is_its_sha_256() {
         assert_eq!(of_body(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -187,34 +225,34 @@ mod tests {
 
     #[test]
     fn a_fingerprint_that_is_too_long_for_an_index_is_hashed() {
-        assert_eq!(scoped("text", "a", "x".repeat(512)), format!("text@a:{}", "x".repeat(512)));
-        assert_eq!(scoped("text", "a", "x".repeat(513)).len(), "text@a:sha256:".len() + 64);
-        assert_eq!(scoped("text", &"a".repeat(129), "x".into()).len(), "text@sha256-:x".len() + 64);
+        assert_eq!(scoped("text", of("a"), "x".repeat(512)), format!("text@a:{}", "x".repeat(512)));
+        assert_eq!(scoped("text", of("a"), "x".repeat(513)).len(), "text@a:sha256:".len() + 64);
+        assert_eq!(scoped("text", of(&"a".repeat(129)), "x".into()).len(), "text@sha256-:x".len() + 64);
     }
 
     #[test]
     fn a_fingerprint_names_its_origin_and_no_other_origin_gives_the_same() {
-        let real = scoped("alertmanager", "alertmanager", "{}:{x}".into());
+        let real = scoped("alertmanager", of("alertmanager"), "{}:{x}".into());
         assert_eq!(real, "alertmanager@alertmanager:{}:{x}");
         let others = [
-            scoped("alertmanager", "", "{}:{x}".into()),
-            scoped("alertmanager", "http", "{}:{x}".into()),
-            scoped("json", "alertmanager", "{}:{x}".into()),
-            scoped("alertmanager", "alertmanager:{}", "{x}".into()),
-            of_header("", "{}:{x}".into(), &|_| false),
-            of_header("", real.clone(), &|_| false),
-            of_header("http", real.clone(), &|_| false),
-            of_header("alertmanager:{}", real.clone(), &|_| false),
-            of_header("alertmanager", format!("{real}{}", "x".repeat(512)), &|_| false),
+            scoped("alertmanager", of(""), "{}:{x}".into()),
+            scoped("alertmanager", of("http"), "{}:{x}".into()),
+            scoped("json", of("alertmanager"), "{}:{x}".into()),
+            scoped("alertmanager", of("alertmanager:{}"), "{x}".into()),
+            of_header(of(""), "{}:{x}".into(), &|_| false),
+            of_header(of(""), real.clone(), &|_| false),
+            of_header(of("http"), real.clone(), &|_| false),
+            of_header(of("alertmanager:{}"), real.clone(), &|_| false),
+            of_header(of("alertmanager"), format!("{real}{}", "x".repeat(512)), &|_| false),
         ];
         for other in others {
             assert_ne!(other, real);
         }
-        let kept = of_header("alertmanager", real.clone(), &|_| false);
+        let kept = of_header(of("alertmanager"), real.clone(), &|_| false);
         assert_eq!(kept, real, "a repetition on the same subject keeps it");
-        let declared = scoped("shop", "http", "x".into());
-        assert_eq!(of_header("http", declared.clone(), &|form| form == "shop"), declared);
-        assert_eq!(of_header("http", declared.clone(), &|_| false), format!("header@http:{declared}"));
+        let declared = scoped("shop", of("http"), "x".into());
+        assert_eq!(of_header(of("http"), declared.clone(), &|form| form == "shop"), declared);
+        assert_eq!(of_header(of("http"), declared.clone(), &|_| false), format!("header@http:{declared}"));
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub const ASKED_BY: &str = "Tarsy-Asked-By";
 pub const SOURCE: &str = "Tarsy-Source";
 /// Which alert of a body with several (from 0) this message is. Without it a worker publishes a message for each.
 pub const PART: &str = "Tarsy-Part";
+/// The tenant of a sender that serves several: equal keys of two tenants are two problems.
+pub const TENANT: &str = "Tarsy-Tenant";
 /// The character set of the body, as in HTTP.
 pub const CONTENT_TYPE: &str = "Content-Type";
 /// The compression of the body, as in HTTP.
@@ -39,7 +41,7 @@ pub const CONTENT_ENCODING: &str = "Content-Encoding";
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert, stored with it and copied when it is queued again. All others are dropped.
-pub const ALLOWED: [&str; 15] = [
+pub const ALLOWED: [&str; 16] = [
     SESSION_ID,
     ALERT_TYPE,
     FINGERPRINT,
@@ -52,6 +54,7 @@ pub const ALLOWED: [&str; 15] = [
     ASKED_BY,
     SOURCE,
     PART,
+    TENANT,
     CONTENT_TYPE,
     CONTENT_ENCODING,
     TRACEPARENT,

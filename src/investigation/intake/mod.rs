@@ -11,9 +11,9 @@ mod envelope;
 mod batch;
 mod declared;
 mod webhook;
-mod alertmanager_api;
 mod plain;
 mod reading;
+mod why;
 mod subject;
 mod fingerprint;
 mod identity;
@@ -27,6 +27,7 @@ pub use decode::ContentHeaders;
 pub use envelope::{cloud_event, event_grid_answer};
 pub use question::question;
 pub use read::{Intake, MAX_PARTS, Part};
+pub use why::sentences;
 
 use chrono::{DateTime, Utc};
 
@@ -49,6 +50,8 @@ pub struct Hints {
     pub received_at: Option<DateTime<Utc>>,
     /// The end of the subject, after the priority; may be empty. A part of the fingerprint.
     pub suffix: String,
+    /// The tenant of a sender that serves several, such as Mimir. A part of the fingerprint.
+    pub tenant: Option<String>,
     /// `Content-Type` and `Content-Encoding` of the bytes.
     pub content_type: Option<String>,
     pub content_encoding: Option<String>,

@@ -9,7 +9,7 @@ use super::batch::{self, Batch, Numbered, Urgency, worst};
 use super::declared::{self, Extract};
 use super::decode::decode;
 use super::reading::{Message, Reading};
-use super::{Hints, IntakeError, alertmanager_api, envelope, plain, webhook};
+use super::{Hints, IntakeError, envelope, plain, webhook};
 use crate::investigation::alert::{Alert, AlertStatus};
 use crate::investigation::sources::{NamedSource, Note, Reader, Source, Sources, Traced};
 
@@ -31,7 +31,7 @@ pub struct Part {
     pub labels: BTreeMap<String, String>,
     /// Web addresses by their names.
     pub links: BTreeMap<String, String>,
-    /// Where each field of a declared source came from. Not masked.
+    /// Where each field came from. Not masked.
     pub trace: Vec<Traced>,
     pub notes: Vec<Note>,
 }
@@ -280,7 +280,7 @@ fn with_note(mut reading: Reading, note: Option<&Note>) -> Reading {
 /// JSON of a form that code knows.
 fn of_code(value: &Value, hints: &Hints) -> Option<Vec<Reading>> {
     let at = hints.received_at;
-    alertmanager_api::read(value, at).or_else(|| Some(vec![webhook::read(value, at)?]))
+    webhook::read_api(value, at).or_else(|| Some(vec![webhook::read(value, at)?]))
 }
 
 /// JSON of no declared source.

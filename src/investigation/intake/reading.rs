@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{GENERIC, Hints, IntakeError, Part, clean, fingerprint};
+use super::fingerprint::Scope;
+use super::{GENERIC, Hints, IntakeError, Part, clean, fingerprint, why};
 use crate::investigation::alert::aggregate::{Aggregate, AggregateKind};
 use crate::investigation::alert::refs::{self, Refs};
 use crate::investigation::alert::{Alert, AlertStatus, MemberReport, Severity};
@@ -27,6 +28,8 @@ pub(super) struct Reading {
     pub(super) status: AlertStatus,
     pub(super) ignored_because: Option<String>,
     pub(super) at: Option<DateTime<Utc>>,
+    /// That the body names, of a sender that serves several.
+    pub(super) tenant: Option<String>,
     /// `None`: the hash of the body.
     pub(super) fingerprint: Option<String>,
     /// Empty: the text is the only member.
@@ -97,8 +100,18 @@ impl Reading {
             refs,
             text: with_notes(content, &self.notes),
         };
+        let own_key = self.fingerprint.as_deref().is_some_and(|key| !key.trim().is_empty());
+        let absent = [
+            ("severity", self.severity.is_none()),
+            ("key", !own_key),
+            ("type", clean_line(self.name.as_deref(), MAX_NAME_CHARS).is_none()),
+            ("title", self.title.trim().is_empty()),
+        ];
+        let absent: Vec<&str> = absent.iter().filter(|(_, is_absent)| *is_absent).map(|(field, _)| *field).collect();
+        let given = why::Given { hints, alert: &alert, has_several: message.has_several, absent: &absent };
+        let trace = why::complete(self.trace, given);
         let links = self.links.into_iter().filter_map(|(name, link)| Some((name, url(Some(&link))?))).collect();
-        Ok(Part { index, alert, labels: self.labels, links, trace: self.trace, notes: self.notes })
+        Ok(Part { index, alert, labels: self.labels, links, trace, notes: self.notes })
     }
 
     /// Those that its source declares, the labels and annotations that its source names, and the thread of a chat.
@@ -117,13 +130,15 @@ impl Reading {
 
     fn fingerprint(&self, message: Message<'_>) -> String {
         let Message { body, hints, sources, has_several } = message;
+        let tenant = hints.tenant.as_deref().map(str::trim).filter(|tenant| !tenant.is_empty());
+        let scope = Scope { suffix: &hints.suffix, tenant: tenant.or(self.tenant.as_deref()) };
         let header = clean_line(hints.fingerprint.as_deref(), usize::MAX).filter(|_| !has_several);
         if let Some(header) = header {
-            return fingerprint::of_header(&hints.suffix, header, &|form| sources.contains(form));
+            return fingerprint::of_header(scope, header, &|form| sources.contains(form));
         }
         let own = clean_line(self.fingerprint.as_deref(), usize::MAX);
         let key = own.unwrap_or_else(|| fingerprint::of_body(body));
-        fingerprint::scoped(&self.source, &hints.suffix, key)
+        fingerprint::scoped(&self.source, scope, key)
     }
 }
 

@@ -86,7 +86,7 @@ fn a_grafana_body_is_understood() {
         at: None,
         members: Vec::new(),
         reports: Vec::new(),
-        fingerprint: "grafana@:{}/{team=\"storage\"}:{alertname=\"DiskAlmostFull\"}".to_owned(),
+        fingerprint: "grafana@+org-3:{}/{team=\"storage\"}:{alertname=\"DiskAlmostFull\"}".to_owned(),
         runbook_url: Some("https://wiki.example.com/runbooks/disk".to_owned()),
         refs: Refs::default(),
         text: String::new(),

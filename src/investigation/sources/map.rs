@@ -9,7 +9,7 @@ use super::document;
 use super::expression::{Expression, Found};
 use super::key::{self, Key};
 use super::source::{Source, Words};
-use super::trace::{Note, Traced};
+use super::trace::{Note, Traced, Word};
 use super::view::View;
 use super::words::{severity_of, status_of};
 use super::{labels, time};
@@ -92,7 +92,8 @@ impl Source {
 
     fn judge(&self, view: &View<'_>, trace: &mut Trace) -> Judged {
         if let Some((condition, word)) = self.ignore.iter().find_map(|rule| Some((rule, rule.met(view)?))) {
-            trace.line("status", format!("ignore {}", condition.pointer), "ignored".to_owned());
+            let because = format!("its source ignores messages in which {} is {word:?}", condition.pointer);
+            trace.lines.push(Traced::rule("status", AlertStatus::Ignored.as_str(), because));
             return ignored(format!("{} is {word}", condition.pointer.name()));
         }
         let judged = self.judge_word(view, trace);
@@ -101,7 +102,8 @@ impl Source {
         }
         match self.test.iter().find(|sign| sign.is_seen(view)) {
             Some(sign) => {
-                trace.line("status", format!("test {}", sign.pointer), "test".to_owned());
+                let because = format!("{} is as in a test of its sender", sign.pointer);
+                trace.lines.push(Traced::rule("status", AlertStatus::Test.as_str(), because));
                 Judged { status: AlertStatus::Test, because: None }
             }
             None => judged,
@@ -115,7 +117,7 @@ impl Source {
         let status = known.or(*default).unwrap_or_default();
         match (found, status) {
             (Some(Found { text, from, name }), status) => {
-                trace.line("status", from, format!("{} ({text})", status.as_str()));
+                trace.lines.push(Traced::word("status", from, Word { meaning: status.as_str(), text: &text }));
                 if known.is_none() && default.is_none() {
                     trace.notes.push(Note::UnknownStatus(text.clone()));
                 }
@@ -124,12 +126,16 @@ impl Source {
                 }
                 Judged { status, because: None }
             }
-            (None, AlertStatus::Ignored) => ignored(match from {
-                Some(from) => format!("there is no {}", name_of(from)),
-                None => "such messages ask for nothing".to_owned(),
-            }),
+            (None, AlertStatus::Ignored) => {
+                let because = match from {
+                    Some(from) => format!("there is no {}", name_of(from)),
+                    None => "such messages ask for nothing".to_owned(),
+                };
+                trace.lines.push(Traced::rule("status", AlertStatus::Ignored.as_str(), &because));
+                ignored(because)
+            }
             (None, status) => {
-                trace.line("status", "default".to_owned(), status.as_str().to_owned());
+                trace.lines.push(Traced::rule("status", status.as_str(), because_absent(from.as_ref())));
                 Judged { status, because: None }
             }
         }
@@ -145,6 +151,14 @@ fn ignored(because: String) -> Judged {
     Judged { status: AlertStatus::Ignored, because: Some(because) }
 }
 
+/// Why the default of a field counts.
+fn because_absent(from: Option<&Expression>) -> String {
+    match from {
+        Some(from) => format!("it is the default of its source, and nothing that is known is at {from}"),
+        None => "its source has it for all messages".to_owned(),
+    }
+}
+
 /// The last key of the first pointer of an expression, or the name of its group.
 fn name_of(expression: &Expression) -> String {
     let pointer = expression.pointers().first().map(|pointer| pointer.name().to_owned());
@@ -158,18 +172,13 @@ struct Trace {
 }
 
 impl Trace {
-    fn line(&mut self, field: &'static str, from: String, value: String) {
-        self.lines.push(Traced { field, from, value });
-    }
-
     fn text(&mut self, field: &'static str, expression: Option<&Expression>, view: &View<'_>) -> Option<String> {
         let expression = expression?;
         let found = expression.find(view);
-        let (from, value) = match &found {
-            Some(found) => (found.from.clone(), found.text.clone()),
-            None => (format!("nothing at {expression}"), String::new()),
-        };
-        self.line(field, from, value);
+        self.lines.push(match &found {
+            Some(found) => Traced::text(field, &found.from, &found.text),
+            None => Traced::nothing(field, format!("nothing at {expression}")),
+        });
         found.map(|found| found.text)
     }
 
@@ -177,11 +186,10 @@ impl Trace {
     fn time(&mut self, expression: Option<&Expression>, view: &View<'_>) -> Option<DateTime<Utc>> {
         let expression = expression?;
         let found = expression.each(view).find_map(|found| Some((time::parse(&found.text)?, found)));
-        let (from, value) = match &found {
-            Some((_, found)) => (found.from.clone(), found.text.clone()),
-            None => (format!("no time at {expression}"), String::new()),
-        };
-        self.line("at", from, value);
+        self.lines.push(match &found {
+            Some((_, found)) => Traced::text("at", &found.from, &found.text),
+            None => Traced::nothing("at", format!("no time at {expression}")),
+        });
         found.map(|(time, _)| time)
     }
 
@@ -192,19 +200,22 @@ impl Trace {
             Some((severity, found))
         };
         let known = words.from.as_ref().and_then(|from| from.each(view).find_map(of));
-        let (severity, from, word) = match known {
-            Some((severity, found)) => (Some(severity), found.from, format!(" ({})", found.text)),
-            None => (words.default, "default".to_owned(), String::new()),
-        };
-        if let Some(severity) = severity {
-            self.line("severity", from, format!("{}{word}", severity.as_str()));
+        if let Some((severity, found)) = known {
+            let word = Word { meaning: severity.as_str(), text: &found.text };
+            self.lines.push(Traced::word("severity", found.from, word));
+            return Some(severity);
         }
-        severity
+        let default = words.default?;
+        self.lines.push(Traced::rule("severity", default.as_str(), because_absent(words.from.as_ref())));
+        Some(default)
     }
 
     fn key(&mut self, key: &Key) {
         for part in &key.parts {
-            self.line("key", part.from.clone(), part.value.clone().unwrap_or_default());
+            self.lines.push(match &part.value {
+                Some(value) => Traced::text("key", &part.from, value),
+                None => Traced::nothing("key", &part.from),
+            });
         }
         if key.is_absent() {
             self.notes.push(Note::NoKey);

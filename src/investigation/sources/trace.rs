@@ -7,10 +7,77 @@ use std::fmt;
 pub struct Traced {
     /// The key of the source: `title`, `severity`, `key`.
     pub field: &'static str,
-    /// The pointer, name or template that gave the value, as written; or a word for the reason that none did.
-    pub from: String,
     /// One line; empty for an absent value.
     pub value: String,
+    pub origin: Origin,
+}
+
+/// What gave the value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A pointer, name or template, as written, and the text there.
+    At { place: String, text: String },
+    /// No such place, as in `nothing at /alert/title`.
+    Nothing(String),
+    /// A rule, as the words behind "because".
+    Rule(String),
+}
+
+impl Traced {
+    /// A value that is the text at a place.
+    pub fn text(field: &'static str, place: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { field, value: text.clone(), origin: Origin::At { place: place.into(), text } }
+    }
+
+    /// A value that the word at a place means.
+    pub fn word(field: &'static str, place: impl Into<String>, word: Word<'_>) -> Self {
+        let Word { meaning, text } = word;
+        let origin = Origin::At { place: place.into(), text: text.to_owned() };
+        Self { field, value: meaning.to_owned(), origin }
+    }
+
+    pub fn rule(field: &'static str, value: impl Into<String>, because: impl Into<String>) -> Self {
+        Self { field, value: value.into(), origin: Origin::Rule(because.into()) }
+    }
+
+    pub fn nothing(field: &'static str, place: impl Into<String>) -> Self {
+        Self { field, value: String::new(), origin: Origin::Nothing(place.into()) }
+    }
+
+    /// The value, with the word that means it: `resolved (OK)`.
+    pub fn shown(&self) -> String {
+        match &self.origin {
+            Origin::At { text, .. } if *text != self.value => format!("{} ({text})", self.value),
+            Origin::At { .. } | Origin::Nothing(_) | Origin::Rule(_) => self.value.clone(),
+        }
+    }
+
+    /// The reason, as the words behind "because".
+    pub fn because(&self) -> String {
+        match &self.origin {
+            Origin::At { place, text } => format!("{place} is {text:?}"),
+            Origin::Nothing(place) => format!("there is {place}"),
+            Origin::Rule(because) => because.clone(),
+        }
+    }
+}
+
+/// The word of a sender and what it means.
+#[derive(Clone, Copy, Debug)]
+pub struct Word<'w> {
+    pub meaning: &'w str,
+    pub text: &'w str,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At { place, .. } => write!(f, "{place}"),
+            Self::Nothing(place) => write!(f, "{place}"),
+            Self::Rule(because) => write!(f, "{because}"),
+        }
+    }
 }
 
 /// What was unusual about a message. The message is read nevertheless.
@@ -59,6 +126,8 @@ pub enum Repair {
     Lines,
     #[error("the fields of a form were read")]
     Form,
+    #[error("the elements of XML were read as fields")]
+    Xml,
     #[error("the JSON had control characters in a text, such as a line break")]
     Controls,
     #[error("the JSON had escapes that do not exist, such as \\T: the backslash is a part of the text")]

@@ -260,6 +260,7 @@ pub(crate) fn hints(received: &Received) -> Hints {
         priority: severity,
         received_at: Some(received.queued_at),
         suffix: subject.map(|subject| subject.suffix.to_owned()).unwrap_or_default(),
+        tenant: header(received, bus::TENANT),
         content_type: header(received, bus::CONTENT_TYPE),
         content_encoding: header(received, bus::CONTENT_ENCODING),
     }

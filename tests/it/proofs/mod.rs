@@ -7,4 +7,5 @@ mod cost;
 pub(crate) mod load;
 mod deaths;
 mod sizing;
+mod fleet;
 mod journals;

@@ -15,7 +15,7 @@ use crate::cli::render::json::pretty;
 use crate::engine::ports::Received;
 use crate::investigation::alert::{Alert, AlertStatus};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, Intake, IntakeError};
+use crate::investigation::intake::{Hints, Intake, IntakeError, sentences};
 use crate::investigation::mask::Mask;
 use crate::investigation::sources::Traced;
 use crate::roles::masked::{self, MaskedAlert};
@@ -109,8 +109,8 @@ impl Reading<'_> {
         Ok(alerts)
     }
 
-    /// The pointers that gave each field, as `why`, and remarks as `notes`. The masked body is read, so no value of a
-    /// secret field is shown.
+    /// A sentence for each decision, as `decisions`; what gave each field, as `why`; and remarks, as `notes`. The masked
+    /// body is read, so no value of a secret field is shown.
     fn origins(&self, part: Option<u32>) -> Result<Map<String, Value>, IntakeError> {
         let written = self.intake.part(self.body, &Hints { part, ..self.hints.clone() })?;
         let masked = masked::body(self.mask, self.body, &self.hints);
@@ -121,16 +121,20 @@ impl Reading<'_> {
             content_encoding: None,
             ..self.hints.clone()
         };
-        let trace = self.intake.part(&masked, &hints).map(|part| part.trace);
+        let masked = self.intake.part(&masked, &hints).map(|part| part.trace).unwrap_or_default();
+        // The masked body was read with its source as a hint.
+        let source = written.trace.into_iter().filter(|line| line.field == "source");
+        let others = masked.into_iter().filter(|line| line.field != "source");
+        let trace: Vec<Traced> = source.chain(others).collect();
         let text = |text: &str| self.mask.apply(text).into_owned();
-        let line = |Traced { field, from, value }: &Traced| json!({"field": field, "from": text(from), "value": (!value.is_empty()).then(|| text(value))});
-        let why: Vec<Value> = trace.unwrap_or_default().iter().map(line).collect();
-        let mut notes: Vec<String> = written.notes.iter().map(|note| text(&note.to_string())).collect();
-        if why.is_empty() && written.notes.is_empty() {
-            let is_text = hints.source.as_deref() == Some("text");
-            let reader = if is_text { "plain text has no fields" } else { "code reads the bodies of this source" };
-            notes.push(format!("no pointers: {reader}"));
-        }
-        Ok([("why".to_owned(), json!(why)), ("notes".to_owned(), json!(notes))].into_iter().collect())
+        let line = |line: &Traced| {
+            let value = (!line.value.is_empty()).then(|| text(&line.shown()));
+            json!({"field": line.field, "from": text(&line.origin.to_string()), "value": value})
+        };
+        let decisions: Vec<String> = sentences(&trace).iter().map(|sentence| text(sentence)).collect();
+        let origins: Vec<Value> = trace.iter().map(line).collect();
+        let notes: Vec<String> = written.notes.iter().map(|note| text(&note.to_string())).collect();
+        let shown = [("decisions", json!(decisions)), ("why", json!(origins)), ("notes", json!(notes))];
+        Ok(shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 }

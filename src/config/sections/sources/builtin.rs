@@ -37,6 +37,7 @@ builtin! {
     "grafana-legacy",
     "graylog",
     "labels",
+    "monit",
     "newrelic",
     "newrelic-classic",
     "opsgenie",

@@ -8,6 +8,7 @@ mod compression;
 mod form;
 mod json;
 mod repair;
+mod xml;
 
 use std::borrow::Cow;
 
@@ -52,7 +53,8 @@ pub fn decode<'b>(body: &'b [u8], headers: ContentHeaders<'_>) -> Result<Decoded
         Cow::Owned(bytes) => charset::text(&bytes, label, &mut repairs).map(|text| Cow::Owned(text.into_owned())),
     };
     let text = text.ok_or(IntakeError::Undecodable)?;
-    let value = json::read(&text, &mut repairs).or_else(|| form::read(&text, &mut repairs));
+    let value = json::read(&text, &mut repairs).or_else(|| xml::read(&text, &mut repairs));
+    let value = value.or_else(|| form::read(&text, &mut repairs));
     Ok(Decoded { text, value, repairs })
 }
 

@@ -20,6 +20,13 @@ const MEASURED: WordList = WordList::new(
      retry level load temp temperature usage latency cpu memory length depth lag age rate score after in =",
 );
 
+/// Words behind a number that is measured.
+const UNITS: WordList = WordList::new(
+    "s sec secs second seconds min mins minute minutes h hr hrs hour hours d day days week weeks ms kb mb gb tb kib mib \
+     gib bytes percent times attempts messages errors requests sekunde sekunden minuten stunde stunden tag tage prozent \
+     segundos minutos horas días secondes heures jours",
+);
+
 /// The words of a text without states, severities, times and numbers with a unit, for texts and their comparison.
 pub(in crate::investigation::intake) fn stable_text(text: &str) -> Option<String> {
     if parse_time(text).is_some() {
@@ -38,14 +45,21 @@ pub(in crate::investigation::intake) fn stable_text(text: &str) -> Option<String
 }
 
 /// The words of a title that name the problem. A number stays if it names something: `port 8080`, and not `has 512`.
-pub(super) fn title(text: &str) -> Option<String> {
+pub(in crate::investigation::intake) fn title(text: &str) -> Option<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut before = String::new();
-    for written in text.replace(" %", "%").split_whitespace() {
+    let text = text.replace(" %", "%");
+    let mut following = text.split_whitespace().skip(1);
+    for written in text.split_whitespace() {
+        let after = following.next().unwrap_or_default().trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         let word = written.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '-' | '>' | '=' | '%'));
         let lower = word.to_lowercase();
         let is_integer = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
-        let is_measured = is_number(word) && (!is_integer || before.is_empty() || MEASURED.contains(before.as_str()));
+        let is_measured = is_number(word)
+            && (!is_integer
+                || before.is_empty()
+                || MEASURED.contains(before.as_str())
+                || UNITS.contains(after.as_str()));
         // A unit that stands alone: `94 %`.
         // `:fire:` of a chat.
         let is_short_code = written.len() > 2 && written.starts_with(':') && written.ends_with(':');

@@ -10,9 +10,11 @@ mod named;
 mod walk;
 mod words;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-pub(super) use self::form::stable_text;
+pub(super) use self::form::{stable_text, title as stable_title};
 use self::walk::{Class, Part, parts};
 use super::fingerprint;
 use crate::investigation::sources::{Traced, canonical};
@@ -35,9 +37,7 @@ pub(super) fn of_json(value: &Value) -> String {
 /// The same with its fields.
 pub(super) fn identity(value: &Value) -> Identity {
     let chosen = choose(parts(value));
-    let trace =
-        chosen.iter().map(|part| Traced { field: "key", from: part.pointer.clone(), value: part.value.clone() });
-    let trace: Vec<Traced> = trace.collect();
+    let trace: Vec<Traced> = chosen.iter().map(|part| Traced::text("key", &part.pointer, &part.value)).collect();
     let rank = |part: &&Part| words::KEYS.position(&part.word);
     let own = chosen.iter().filter(|part| part.class == Class::Key).min_by_key(rank).map(|part| part.value.clone());
     // The key as it is written keeps senders apart whose numbers are the same.
@@ -86,13 +86,34 @@ fn classes(parts: &[Part]) -> &'static [Class] {
     }
 }
 
+/// Words of texts that look like the name of a machine, for a body that names it in no field: `db-1 is CRITICAL`.
+fn named_in_texts(parts: &[Part]) -> Option<Part> {
+    use Class::{Alert, Condition, ConditionId, Incident, Key, Label, Resource, Soft};
+    const TEXTS: [&str; 6] = ["message", "title", "summary", "subject", "description", "text"];
+    let names = |part: &Part| matches!(part.class, Key | Soft | Incident | Alert | ConditionId | Resource | Label);
+    let mut conditions = parts.iter().filter(|part| part.class == Condition).peekable();
+    // `nightly-files-db-1` is the name of a job with its machine.
+    if parts.iter().any(names) || conditions.peek().is_none() || conditions.any(|part| form::is_exact(&part.value)) {
+        return None;
+    }
+    let is_text = |part: &&Part| TEXTS.iter().any(|end| part.word.ends_with(end));
+    let texts = parts.iter().filter(|part| matches!(part.class, Class::Title | Class::Text)).filter(is_text);
+    let has_letter = |word: &&str| word.contains(char::is_alphabetic) && !word.contains('/') && form::is_exact(word);
+    let words: BTreeSet<&str> = texts.clone().flat_map(|part| part.value.split(' ')).filter(has_letter).collect();
+    let value = words.into_iter().collect::<Vec<_>>().join(" ");
+    let first = texts.into_iter().next().filter(|_| !value.is_empty())?;
+    Some(Part { class: Class::Exact, value, ..first.clone() })
+}
+
 fn choose(parts: Vec<Part>) -> Vec<Part> {
     let kept = classes(&parts);
+    let named = named_in_texts(&parts);
     let soft = parts.iter().filter(|part| part.class == Class::Soft);
     let stems: Vec<String> = soft.filter_map(|part| part.id_of.clone()).collect();
     let kept = parts.into_iter().filter(|part| kept.contains(&part.class));
     // Beside `entity_id`, the name of the entity is in some of the messages only.
-    kept.filter(|part| part.name_of.as_ref().is_none_or(|stem| !stems.contains(stem))).collect()
+    let kept = kept.filter(|part| part.name_of.as_ref().is_none_or(|stem| !stems.contains(stem)));
+    kept.chain(named).collect()
 }
 
 /// Whether a field is named after a time.

@@ -78,7 +78,9 @@ fn walk(value: &Value, place: &Place, found: &mut Vec<Part>) {
     }
     match value {
         Value::Object(fields) => {
-            for (key, value) in fields {
+            // The name of an event of Kubernetes is another one at each time.
+            let is_event = fields.contains_key("involvedObject") || fields.contains_key("regarding");
+            for (key, value) in fields.iter().filter(|(key, _)| !is_event || *key != "metadata") {
                 field(key, value, place, found);
             }
         }
@@ -191,6 +193,8 @@ fn part(key: &[String], value: &Value, place: &Place) -> Option<Part> {
     let value = match class {
         Class::Title | Class::Name => form::title(&text)?,
         Class::Condition => form::condition(&text)?,
+        // JSON and markup in a text have what was measured.
+        Class::Text if text.starts_with(['{', '[', '<', '&']) => return None,
         Class::Text => form::title(&text).or_else(|| form::stable_text(&text))?,
         Class::Reason => reason(&text)?,
         Class::Event => event(&text)?,
@@ -205,7 +209,7 @@ fn part(key: &[String], value: &Value, place: &Place) -> Option<Part> {
         | Class::Exact
         | Class::Other => form::name(&text)?,
     };
-    let value = Some(value).filter(|value| !value.is_empty() && value != "0")?;
+    let value = Some(value).filter(|value| !value.is_empty() && value != "0" && value != "-1")?;
     if class == Class::Other && form::is_all_state(&text) {
         return None;
     }
@@ -225,7 +229,21 @@ fn part(key: &[String], value: &Value, place: &Place) -> Option<Part> {
 
 /// The same of an event, unless it is about the alert and not about its problem: `incident_reassigned`.
 fn event(text: &str) -> Option<String> {
-    const OF_ALERTS: [&str; 8] = ["incident", "alert", "alarm", "issue", "problem", "ticket", "case", "notification"];
+    const OF_ALERTS: [&str; 13] = [
+        "incident",
+        "alert",
+        "alarm",
+        "issue",
+        "problem",
+        "ticket",
+        "case",
+        "notification",
+        "item",
+        "occurrence",
+        "repeat",
+        "repeated",
+        "reactivated",
+    ];
     let is_lifecycle = pieces(text).iter().any(|piece| OF_ALERTS.contains(&piece.as_str()));
     if is_lifecycle { None } else { reason(text) }
 }

@@ -17,7 +17,7 @@ pub(super) const CONDITIONS: WordList = WordList::new(
 pub(super) const CONDITION_WORDS: WordList = WordList::new(
     "alertname alarmname rulename checkname monitorname monitorfriendlyname policyname conditionname triggername \
      servicedesc servicedescription servicedisplayname sensorname testname jobname searchname ruleuid checkcommand \
-     metricname metric problemname alertrulename",
+     metricname metric problemname alertrulename meldung störung",
 );
 /// One opening of a problem. An id of it is another one at the next time.
 pub(super) const INCIDENTS: [&str; 9] =
@@ -28,12 +28,13 @@ pub(super) const RESOURCES: WordList = WordList::new(
      servicename app application applicationname component resource resources target targets entity object container \
      pod namespace deployment workload queue topic database db schema table bucket disk volume mount mountpoint \
      filesystem partition interface ifname port endpoint domain address ip subsystem function source contributor \
+     rechner gerät equipo servidor serveur \
      scope shard dimension link sysname fqdn certificate drive agent balancer cpu",
 );
 /// Where it is; shared by many.
 pub(super) const AREAS: WordList = WordList::new(
     "cluster region zone site datacenter env environment tenant project account org organization organisation team \
-     group stage subscription workspace space customer rack company location",
+     standort group stage subscription workspace space customer rack company location",
 );
 /// Objects and lists with labels.
 pub(super) const LABELS: WordList = WordList::new("labels tags dimensions facets facet groupby grouping scopes");
@@ -45,13 +46,13 @@ pub(super) const AROUND: WordList = WordList::new(
 /// Ids of messages, of measurements and of people.
 pub(super) const MESSAGES: WordList = WordList::new(
     "event message notification request delivery trace span session result run execution log transaction correlation \
-     process update snapshot evaluation webhook batch build commit image",
+     occurrence process update snapshot evaluation webhook batch build commit image",
 );
 /// Objects about people and the past, and measured values.
 pub(super) const BESIDE: WordList = WordList::new(
     "user users author actor assignee assigned owner sender contact contacts recipient responders responder history \
      previous prev old last before prior annotations values links permalinks urls images violations matches samples \
-     series thresholds timeline notes comments by reporting inputs evaluations",
+     series thresholds timeline footer notes comments by reporting inputs evaluations",
 );
 /// Pieces of keys whose values change from message to message, wherever they stand.
 pub(super) const VOLATILE: WordList = WordList::new(

@@ -194,6 +194,11 @@ fn below(key: &[String], rank: Rank) -> Rank {
     own.max(rank)
 }
 
+/// Whether the object of a key is the alert itself, or surrounds it.
+pub(super) fn is_envelope(key: &str) -> bool {
+    matches!(key_pieces(key).as_slice(), [only] if ENVELOPES.contains(only))
+}
+
 /// Whether a key names an alert in two words: `alert_group`.
 fn is_group(pieces: &[&str]) -> bool {
     matches!(pieces, ["alert" | "alarm" | "incident", "group" | "instance" | "info"])

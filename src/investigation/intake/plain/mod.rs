@@ -9,48 +9,56 @@ mod kubernetes;
 mod list;
 mod severity;
 mod state;
+mod text;
 mod times;
 mod words;
 
+pub(super) use self::text::read_text;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use self::facts::Fact;
 use self::fields::Fields;
 use self::kubernetes::Event;
 use super::batch::Urgency;
 use super::outline::Outline;
 use super::reading::Reading;
 use super::{fingerprint, identity, subject};
-use crate::investigation::alert::AlertStatus;
-use crate::investigation::sources::{Note, status_of};
+use crate::investigation::sources::{Note, Traced};
 
 /// A longer title is a sentence and no type.
 const MAX_TYPE_CHARS: usize = 80;
 
-/// An alert of plain text. Its first line may begin with its state: `[RESOLVED] disk full`. A text that differs only in
-/// that state has the same fingerprint.
-pub(super) fn read_text(text: &str) -> Reading {
-    let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let mark = state::mark(title);
-    let status = mark.and_then(|mark| status_of(mark.word)).filter(|status| *status != AlertStatus::Test);
-    let own = mark.map(|mark| fingerprint::of_body(text.replacen(title, mark.rest, 1).trim().as_bytes()));
-    Reading {
-        source: "text".to_owned(),
-        title: title.to_owned(),
-        status: status.unwrap_or_default(),
-        fingerprint: own.filter(|_| status.is_some()),
-        text: text.to_owned(),
-        ..Reading::default()
-    }
-}
-
 /// JSON that is no known webhook: one alert, or each of its list.
 pub(super) fn read_all(value: &Value, received_at: Option<DateTime<Utc>>) -> Vec<Reading> {
+    let opened = opened(value);
+    let value = opened.as_ref();
     let Some(elements) = list::elements(value) else { return vec![read_json(value, received_at)] };
     let is_alert = |element: &&Value| element.as_object().is_some_and(|fields| !fields.is_empty());
     elements.iter().filter(is_alert).map(|element| read_json(element, received_at)).collect()
+}
+
+/// The body with the JSON objects in texts that are its alert: `{"topic": "ops", "message": "{\"host\": \"db-1\"}"}`.
+fn opened(value: &Value) -> Cow<'_, Value> {
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).ok().filter(|_| text.trim_start().starts_with('{'));
+    let fields = value.as_object().into_iter().flatten();
+    let inner: Vec<(String, Value)> = fields
+        .filter(|(key, _)| facts::is_envelope(key))
+        .filter_map(|(key, value)| Some((key.clone(), parsed(value.as_str()?)?)))
+        .collect();
+    if inner.is_empty() {
+        return Cow::Borrowed(value);
+    }
+    let mut value = value.clone();
+    if let Some(fields) = value.as_object_mut() {
+        fields.extend(inner);
+    }
+    value.sort_all_objects();
+    Cow::Owned(value)
 }
 
 /// How bad the alert of a body is, as far as the names of its fields tell.
@@ -71,6 +79,7 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
     let by_name = name.as_deref().map(|name| subject::title(name, &place(name)));
     let found = fields.first(&words::TITLES, &labels).or_else(|| facts::title(&facts));
     let of_title = || fields.first(&words::SHORT_TITLES, &labels).filter(|title| is_type(title));
+    let alert_type = name.clone().or_else(of_title);
     let identity = identity::identity(value);
     let member = fingerprint::member_of_key("json", &identity.key);
     let mut outline = Outline::default();
@@ -79,25 +88,40 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
     let severity = severity::judge(&facts);
     let notes = std::iter::once(Note::Unrecognised).chain(judged.notes).chain(severity.notes);
     let first_key = || value.as_object().and_then(|fields| fields.keys().next().cloned());
+    let title = by_name
+        .clone()
+        .or(found)
+        .or_else(|| fields.sentence())
+        .or_else(first_key)
+        .unwrap_or_else(|| "JSON alert".to_owned());
+    let titled = match by_name {
+        Some(by_name) => Traced::rule("title", by_name, "it is the type, and the object that is named beside it"),
+        None => traced("title", &title, &facts),
+    };
+    let typed = alert_type.as_ref().map(|name| traced("type", name, &facts));
     Reading {
         source: "json".to_owned(),
-        title: by_name
-            .or(found)
-            .or_else(|| fields.sentence())
-            .or_else(first_key)
-            .unwrap_or_else(|| "JSON alert".to_owned()),
+        title,
         severity: severity.severity,
         status: judged.status,
         fingerprint: Some(identity.key),
         members: vec![member],
         runbook_url: fields.first(&words::RUNBOOKS, &labels).or_else(|| fields.annotated_runbook()),
-        name: name.or_else(of_title),
+        name: alert_type,
         text: outline.into_text(),
         annotations: fields.annotations(),
         labels,
-        trace: judged.why.into_iter().chain(severity.why).chain(identity.trace).collect(),
+        trace: judged.why.into_iter().chain(severity.why).chain(identity.trace).chain(typed).chain([titled]).collect(),
         notes: notes.collect(),
         ..Reading::default()
+    }
+}
+
+/// A text with its place in the body.
+fn traced(field: &'static str, text: &str, facts: &[Fact<'_>]) -> Traced {
+    match facts.iter().find(|fact| fact.text() == Some(text.trim())) {
+        Some(fact) => Traced::text(field, &fact.pointer, text),
+        None => Traced::rule(field, text, "it is the first name in the body"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::facts::{Fact, Rank};
 use crate::investigation::alert::Severity;
-use crate::investigation::sources::{Note, Traced, WordList, is_severity_word, severity_of};
+use crate::investigation::sources::{Note, Traced, Word, WordList, is_severity_word, severity_of};
 
 /// Ends of the keys of a severity.
 const KEYS: WordList = WordList::new(
@@ -63,8 +63,8 @@ fn worst(found: &[Found<'_>]) -> Option<Judged> {
     let other = found.iter().find(|found| found.severity != worst.severity);
     let says = |each: &Found<'_>| format!("{} is {:?}", each.pointer, each.word);
     let differ = other.map(|other| Note::Differ(format!("{}, and {}", says(worst), says(other))));
-    let value = format!("{} ({})", worst.severity.as_str(), worst.word);
-    let why = Traced { field: "severity", from: worst.pointer.to_owned(), value };
+    let word = Word { meaning: worst.severity.as_str(), text: &worst.word };
+    let why = Traced::word("severity", worst.pointer, word);
     Some(Judged { severity: Some(worst.severity), why: Some(why), notes: differ.into_iter().collect() })
 }
 

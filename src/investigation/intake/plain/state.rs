@@ -8,7 +8,7 @@ use super::facts::{Fact, Rank};
 use super::times::ended_at;
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::sources::{
-    Note, Traced, WordList, ended_of, is_severity_word, pieces, severity_of, status_of,
+    Note, Traced, Word, WordList, ended_of, is_severity_word, pieces, severity_of, status_of,
 };
 
 /// Ends of the keys of states.
@@ -83,7 +83,7 @@ pub(super) fn judge(facts: &[Fact<'_>], title: Option<&str>, now: Option<DateTim
     }
     let by_severity = facts.iter().find_map(|fact| of_severity(fact));
     let other = by_severity.or_else(|| of_reason(&facts)).or_else(|| of_title(title?));
-    if let Some(evidence) = other {
+    if let Some(evidence) = other.or_else(|| of_test(&facts, title)) {
         return judged(&evidence, Vec::new());
     }
     let unknown = facts.iter().find(|fact| is_state(fact) && fact.text().is_some());
@@ -92,8 +92,8 @@ pub(super) fn judge(facts: &[Fact<'_>], title: Option<&str>, now: Option<DateTim
 }
 
 fn judged(evidence: &Evidence, notes: Vec<Note>) -> Judged {
-    let value = format!("{} ({})", evidence.status.as_str(), evidence.word);
-    let why = Some(Traced { field: "status", from: evidence.pointer.clone(), value });
+    let word = Word { meaning: evidence.status.as_str(), text: &evidence.word };
+    let why = Some(Traced::word("status", &evidence.pointer, word));
     Judged { status: evidence.status, why, notes }
 }
 
@@ -234,7 +234,8 @@ fn is_exit(word: &str) -> bool {
 fn by_time(facts: &[&Fact<'_>], rank: Rank, now: Option<DateTime<Utc>>) -> Option<Judged> {
     let fact = facts.iter().find(|fact| fact.rank == rank && ended_at(fact).is_some_and(|end| Some(end) <= now))?;
     let word = fact.text().map_or_else(|| fact.value.to_string(), str::to_owned);
-    let why = Traced { field: "status", from: fact.pointer.clone(), value: format!("resolved (ended {word})") };
+    let because = format!("{} is {word:?}, which is over", fact.pointer);
+    let why = Traced::rule("status", AlertStatus::Resolved.as_str(), because);
     let notes = vec![Note::Ended(format!("{} is {word}", fact.pointer))];
     Some(Judged { status: AlertStatus::Resolved, why: Some(why), notes })
 }
@@ -269,7 +270,32 @@ fn of_reason(facts: &[&Fact<'_>]) -> Option<Evidence> {
 fn of_title(title: &str) -> Option<Evidence> {
     let mark = mark(title)?;
     let status = status_of(mark.word).filter(|status| *status != AlertStatus::Test)?;
-    Some(said(status, "title".to_owned(), mark.word))
+    Some(said(status, "the beginning of the title".to_owned(), mark.word))
+}
+
+/// A message that a person has sent to try the way: its kind is `test` or `ping`, or its title is only that of a test.
+/// Beside a state or a severity it is an alert about a test.
+fn of_test(facts: &[&Fact<'_>], title: Option<&str>) -> Option<Evidence> {
+    if facts.iter().any(|fact| is_state(fact) || SEVERITIES.contains(&fact.last())) {
+        return None;
+    }
+    let is_kind = |fact: &&&Fact<'_>| is_message(fact) || is_ambiguous(fact) || fact.word() == "eventname";
+    let is_word = |word: &str| matches!(pieces(word).as_slice(), [only] if only == "test" || only == "ping");
+    let kind = facts.iter().filter(is_kind).find(|fact| fact.text().is_some_and(is_word));
+    let of_kind = kind.map(|fact| said(AlertStatus::Test, fact.pointer.clone(), fact.text().unwrap_or_default()));
+    of_kind.or_else(|| {
+        title.filter(|title| is_test_title(title)).map(|title| said(AlertStatus::Test, "title".to_owned(), title))
+    })
+}
+
+/// `Test notification`, `Test message from Grafana`; not `Test message queue is full`.
+fn is_test_title(title: &str) -> bool {
+    let lower = without_signs(title).to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let is_test = words.next().is_some_and(|word| word == "test" || word == "testing");
+    let what = ["notification", "message", "alert", "event", "webhook", "alarm", "payload"];
+    let is_message = words.next().is_some_and(|word| what.contains(&word));
+    is_test && is_message && words.next().is_none_or(|word| ["from", "by", "sent", "please"].contains(&word))
 }
 
 fn said(status: AlertStatus, pointer: String, word: &str) -> Evidence {

@@ -57,7 +57,8 @@ const PROBLEMS: WordList = WordList::new(
 );
 const PLANNED: [&str; 5] = ["downtime", "maintenance", "downtimestart", "downtimestarted", "downtimescheduled"];
 const BY_A_PERSON: WordList = WordList::new(
-    "acknowledged acknowledge acknowledgement acknowledgment ack acked muted silenced suppressed snoozed",
+    "acknowledged acknowledge acknowledgement acknowledgment ack acked muted silenced suppressed snoozed quittiert \
+     bestätigt reconocido acquitté",
 );
 /// Words of an event about flapping or a planned time after which another field has to say how it is.
 const ELSEWHERE: WordList = WordList::new(

@@ -1,20 +1,25 @@
 //! Parses webhooks of Alertmanager (format 4) and of Grafana's unified alerting, and bare alerts with labels as
 //! Prometheus sends them. Grafana's body is Alertmanager's with more fields.
 
+mod api;
+mod origins;
+
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+pub(super) use self::api::read as read_api;
+use self::origins::Judged;
 use super::outline::Outline;
 use super::plain::{pairs, runbook, text};
 use super::reading::{MAX_REPORT_CHARS, Reading};
 use super::{clean, fingerprint, subject};
 use crate::investigation::alert::aggregate::Aggregate;
 use crate::investigation::alert::refs;
-use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
-use crate::investigation::sources::{Note, parse_time, severity_of, status_of as status_of_word};
+use crate::investigation::alert::{AlertStatus, MemberReport};
+use crate::investigation::sources::{Note, Traced, parse_time, severity_of, status_of as status_of_word};
 
 /// Fields of the body that are rendered in their own way, or left out.
 const BODY_KNOWN: [&str; 8] =
@@ -60,7 +65,8 @@ pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<
     let resolved = are_resolved && group != Some(AlertStatus::Firing);
     let status = if resolved { AlertStatus::Resolved } else { AlertStatus::Firing };
     let grafana = ["orgId", "appVersion"].iter().any(|key| body.contains_key(*key));
-    let mut reading = reading(if grafana { "grafana" } else { "alertmanager" }, body, &items, status);
+    let source = if grafana { "grafana" } else { "alertmanager" };
+    let mut reading = reading(source, body, &items, status);
     if no_alerts > 0 {
         reading.notes.push(Note::NoAlerts(no_alerts));
     }
@@ -138,12 +144,9 @@ impl<'a> Item<'a> {
     }
 
     /// The worst of the labels that name one, in any case; otherwise of the annotations.
-    fn severity(&self) -> Option<Severity> {
-        let worst = |pairs: &BTreeMap<String, String>| {
-            let named = pairs.iter().filter(|(key, _)| fingerprint::is_severity_key(key));
-            named.filter_map(|(_, value)| severity_of(value)).max()
-        };
-        worst(&self.labels).or_else(|| worst(&self.annotations))
+    fn severity(&self) -> Option<Judged> {
+        let of = origins::worst_of;
+        of("label", &self.labels).or_else(|| of("annotation", &self.annotations))
     }
 
     /// The labels that name a severity.
@@ -162,25 +165,31 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
     let rule = name.as_deref().and_then(|name| rule_of(name, &shared));
     let named = rule.as_deref().or(name.as_deref()).or_else(|| body.get("title")?.as_str());
     let title = subject::title(named.unwrap_or_default(), &shared);
-    let single = || match items {
-        [item] => text(item.fields, "fingerprint"),
-        _ => None,
-    };
     let reports = reports(body, items);
     let notes = relevant.iter().find_map(|item| severity_note(item)).into_iter().collect();
-    let by_labels = || fingerprint::of_labels(name.as_deref().unwrap_or_default(), &group_labels(body, items));
+    let (severity, why_severity) = match origins::severity(&relevant) {
+        Some(Judged { severity, origin }) => (Some(severity), Some(origin)),
+        None => (None, None),
+    };
+    let key = origins::key(name.as_deref().unwrap_or_default(), body, items);
+    let status = if is_test(items) { AlertStatus::Test } else { status };
+    let because = "it is the name of the alert, and the object that its labels name";
+    let titled = Traced::rule("title", &title, because);
+    let typed = name.as_ref().map(|name| Traced::text("type", "the label alertname", name));
+    let trace = [origins::status(status, items), key.clone(), titled];
     Reading {
         source: source.to_owned(),
-        severity: relevant.iter().filter_map(|item| item.severity()).max().or_else(|| no_data(&relevant)),
+        trace: trace.into_iter().chain(typed).chain(why_severity).collect(),
+        severity,
         at: changed_at(&relevant, status),
-        status: if is_test(items) { AlertStatus::Test } else { status },
+        status,
         members: reports
             .iter()
             .filter(|report| report.status == AlertStatus::Firing)
             .map(|report| report.member)
             .collect(),
         reports,
-        fingerprint: Some(text(body, "groupKey").or_else(single).unwrap_or_else(by_labels)),
+        fingerprint: Some(key.value),
         runbook_url: relevant.iter().find_map(|item| runbook(&item.annotations).or_else(|| runbook(&item.labels))),
         text: render(&title, source, body, items),
         title,
@@ -188,6 +197,7 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
         labels: shared,
         annotations: first_of(relevant.iter().map(|item| &item.annotations)),
         refs: group_ref(body),
+        tenant: organisation(body),
         notes,
         ..Reading::default()
     }
@@ -197,13 +207,19 @@ fn reading(source: &'static str, body: &Map<String, Value>, items: &[Item<'_>], 
 fn severity_note(item: &Item<'_>) -> Option<Note> {
     let known = |(_, word): &(&String, &String)| severity_of(word);
     let worst = item.severity();
-    let Some(worst) = worst else {
+    let Some(Judged { severity: worst, .. }) = worst else {
         return item.severities().next().map(|(_, word)| Note::UnknownSeverity(word.clone()));
     };
     let of =
         |is_worst: bool| item.severities().find(|pair| known(pair).is_some_and(|each| (each == worst) == is_worst));
     let ((key, word), (other, less)) = (of(true)?, of(false)?);
     Some(Note::Differ(format!("{key} is {word:?}, and {other} is {less:?}")))
+}
+
+/// The organisation of a Grafana that has several. The first one is that of a Grafana with one, and has no name in keys.
+fn organisation(body: &Map<String, Value>) -> Option<String> {
+    let id = body.get("orgId").and_then(Value::as_u64).filter(|id| *id > 1)?;
+    Some(format!("org-{id}"))
 }
 
 /// The hash of the group, by which Alertmanager calls it elsewhere.
@@ -235,12 +251,6 @@ fn is_test(items: &[Item<'_>]) -> bool {
             let is_grafana = label("instance") == Some("Grafana") || label("grafana_folder") == Some("Test Folder");
             label("alertname") == Some("TestAlert") && is_grafana
         })
-}
-
-/// The severity of alerts without one, when all of them report that Grafana has no data.
-fn no_data(items: &[&Item<'_>]) -> Option<Severity> {
-    let is_no_data = |item: &&Item<'_>| item.labels.get("alertname").is_some_and(|name| name == "DatasourceNoData");
-    (!items.is_empty() && items.iter().all(is_no_data)).then_some(Severity::Low)
 }
 
 /// Each alert with its member. Alerts that the sender left out are one firing member, made of their number.

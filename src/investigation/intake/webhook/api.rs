@@ -4,13 +4,17 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::plain::pairs;
-use super::reading::Reading;
-use super::{fingerprint, subject, webhook};
 use crate::investigation::alert::AlertStatus;
+use crate::investigation::intake::plain::pairs;
+use crate::investigation::intake::reading::Reading;
+use crate::investigation::intake::{fingerprint, subject};
+use crate::investigation::sources::Traced;
 
 /// Reads an answer; `None` for anything else.
-pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<Vec<Reading>> {
+pub(in crate::investigation::intake) fn read(
+    value: &Value,
+    received_at: Option<DateTime<Utc>>,
+) -> Option<Vec<Reading>> {
     let only = std::slice::from_ref(value);
     let items = value.as_array().map_or(only, Vec::as_slice);
     if items.is_empty() {
@@ -44,26 +48,33 @@ fn is_suppressed(alert: &Value) -> bool {
 
 /// An alert may be in two groups, so the key is that of the group: its receiver and its labels.
 fn group(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
-    let reading = webhook::read(item, received_at)?;
+    let mut reading = super::read(item, received_at)?;
     let receiver = item.pointer("/receiver/name").and_then(Value::as_str);
     let labels = pairs(item.get("labels"));
     let key = fingerprint::of_labels(receiver.unwrap_or_default(), &labels);
     let alerts = item.get("alerts").and_then(Value::as_array).into_iter().flatten();
     let name = reading.name.as_deref().unwrap_or_default();
     let by_group = Some(subject::title(name, &labels)).filter(|title| title != name);
-    let title = by_group.unwrap_or_else(|| reading.title.clone());
-    Some(unless_suppressed(Reading { fingerprint: Some(key), title, ..reading }, alerts))
+    reading.trace.push(Traced::rule("key", &key, "it is a hash of the receiver and the labels of the group"));
+    reading.fingerprint = Some(key);
+    if let Some(title) = by_group {
+        let because = "it is the name of the alert, and the object that the labels of the group name";
+        reading.trace.push(Traced::rule("title", &title, because));
+        reading.title = title;
+    }
+    Some(unless_suppressed(reading, alerts))
 }
 
 fn alert(item: &Value, received_at: Option<DateTime<Utc>>) -> Option<Reading> {
-    let reading = webhook::read(&Value::Array(vec![item.clone()]), received_at)?;
+    let reading = super::read(&Value::Array(vec![item.clone()]), received_at)?;
     Some(unless_suppressed(reading, std::iter::once(item)))
 }
 
-fn unless_suppressed<'a>(reading: Reading, mut alerts: impl Iterator<Item = &'a Value>) -> Reading {
+fn unless_suppressed<'a>(mut reading: Reading, mut alerts: impl Iterator<Item = &'a Value>) -> Reading {
     if !alerts.all(is_suppressed) {
         return reading;
     }
     let because = Some("state is suppressed".to_owned());
+    reading.trace.push(Traced::rule("status", AlertStatus::Ignored.as_str(), "the state of each alert is suppressed"));
     Reading { status: AlertStatus::Ignored, ignored_because: because, ..reading }
 }
