@@ -22,12 +22,20 @@ use self::kubernetes::Event;
 use super::batch::Urgency;
 use super::outline::Outline;
 use super::reading::Reading;
-use super::{fingerprint, identity, subject};
+use super::{fingerprint, identity, subject, webhook};
 use crate::investigation::alert::AlertStatus;
 use crate::investigation::sources::{Note, status_of};
 
 /// A longer title is a sentence and no type.
 const MAX_TYPE_CHARS: usize = 80;
+
+/// The key of a plain text whose first line begins with its state; `None` for one that is only the hash of the text.
+pub(super) fn text_key(text: &str) -> Option<String> {
+    let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let mark = state::mark(title)?;
+    status_of(mark.word).filter(|status| *status != AlertStatus::Test)?;
+    Some(fingerprint::of_body(text.replacen(title, mark.rest, 1).trim().as_bytes()))
+}
 
 /// An alert of plain text. Its first line may begin with its state: `[RESOLVED] disk full`. A text that differs only in
 /// that state has the same fingerprint.
@@ -35,12 +43,11 @@ pub(super) fn read_text(text: &str) -> Reading {
     let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let mark = state::mark(title);
     let status = mark.and_then(|mark| status_of(mark.word)).filter(|status| *status != AlertStatus::Test);
-    let own = mark.map(|mark| fingerprint::of_body(text.replacen(title, mark.rest, 1).trim().as_bytes()));
     Reading {
         source: "text".to_owned(),
         title: title.to_owned(),
         status: status.unwrap_or_default(),
-        fingerprint: own.filter(|_| status.is_some()),
+        fingerprint: text_key(text),
         text: text.to_owned(),
         ..Reading::default()
     }
@@ -58,6 +65,11 @@ pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Urge
     let facts = facts::facts(value);
     let status = state::judge(&facts, None, received_at).status;
     Urgency::of(status, severity::judge(&facts).severity.unwrap_or_default())
+}
+
+/// The same of an element of a list: an alert with labels, a group of such alerts, or JSON of any form.
+pub(super) fn urgency_of_element(value: &Value, received_at: Option<DateTime<Utc>>) -> Urgency {
+    webhook::urgency(value, received_at).unwrap_or_else(|| urgency(value, received_at))
 }
 
 /// JSON that is one alert of no known form.
