@@ -19,7 +19,17 @@ pub struct ServerInfo {
     pub url: String,
 }
 
+/// What the stream of alerts leaves below `max_payload` for copies, and what the headers of an alert may have.
+const ALERT_HEADROOM_BYTES: usize = 96 * 1024;
+
 impl Nats {
+    /// The largest body of an alert that the connected server stores with its headers. Of a server with a very small
+    /// `max_payload` a quarter of it.
+    pub fn max_alert_bytes(&self) -> usize {
+        let max_payload = self.client.max_payload();
+        max_payload.saturating_sub(ALERT_HEADROOM_BYTES).max(max_payload / 4)
+    }
+
     /// The server to which the connection is open now.
     pub fn server(&self) -> ServerInfo {
         let info = self.client.server_info();

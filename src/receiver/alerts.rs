@@ -1,13 +1,14 @@
 //! Reads the alerts of a body: by the source that the path names, otherwise as a worker recognises it.
 
 use chrono::Utc;
+use hyper::body::Bytes;
 
 use super::InboundAlert;
 use super::endpoint::Endpoint;
 use super::response::Rejection;
 use crate::config::BUILTIN_SOURCE_NAMES;
 use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::intake::{Hints, Intake, Part, headers};
+use crate::investigation::intake::{Hints, Intake, IntakeError, MAX_BODY_BYTES, Part, headers};
 use crate::investigation::sources::Note;
 
 /// Forms of bodies that belong to no source.
@@ -15,11 +16,18 @@ const FORMS: [&str; 2] = ["json", "text"];
 /// Every source that is not built in.
 const CUSTOM: &str = "custom";
 
+/// Headers with their names.
+type Headers = Vec<(&'static str, String)>;
+
 /// A body with the headers that are passed on with it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Received<'r> {
-    pub(super) body: &'r [u8],
-    pub(super) headers: &'r [(&'static str, String)],
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) body: Bytes,
+    pub(super) headers: Headers,
+    /// The priority that the request asks for.
+    pub(super) requested: Option<Severity>,
+    /// A larger body is reduced.
+    pub(super) max_alert_bytes: usize,
 }
 
 /// What a body asks for. The word of the source is that of the metric.
@@ -28,31 +36,26 @@ pub(super) enum ReadBody {
     Alerts {
         source: &'static str,
         alerts: Vec<InboundAlert>,
+        /// As it is published, with its headers.
+        body: Bytes,
+        headers: Headers,
     },
     /// Nothing, for this reason.
-    Ignored {
-        source: &'static str,
-        reason: String,
-    },
+    Ignored { source: &'static str, reason: String },
 }
 
-/// Reads a body. `requested` is the priority that the request asks for.
+/// Reads a body, and reduces it if it is large.
 ///
 /// # Errors
 /// When the body is no alert, or does not belong to the path.
-pub(super) fn read(
-    intake: &Intake,
-    endpoint: Endpoint<'_>,
-    received: Received<'_>,
-    requested: Option<Severity>,
-) -> Result<ReadBody, Rejection> {
-    let source = endpoint.source().map(ToOwned::to_owned);
+pub(super) fn read(intake: &Intake, endpoint: Endpoint<'_>, received: Received) -> Result<ReadBody, Rejection> {
+    let Received { mut body, mut headers, requested, max_alert_bytes } = received;
     let header = |wanted: &str| {
-        let found = received.headers.iter().find(|(name, _)| *name == wanted);
+        let found = headers.iter().find(|(name, _)| *name == wanted);
         found.map(|(_, value)| value.clone())
     };
-    let hints = Hints {
-        source,
+    let mut hints = Hints {
+        source: endpoint.source().map(ToOwned::to_owned),
         received_at: Some(Utc::now()),
         suffix: endpoint.suffix().to_owned(),
         tenant: header(headers::TENANT),
@@ -60,7 +63,22 @@ pub(super) fn read(
         content_encoding: header(headers::CONTENT_ENCODING),
         ..Hints::default()
     };
-    let parts = intake.read(received.body, &hints).map_err(|error| Rejection::Invalid(error.to_string()))?;
+    let invalid = |error: IntakeError| Rejection::Invalid(error.to_string());
+    if let Some(reduced) = intake.reduced(&body, &hints, max_alert_bytes).map_err(invalid)? {
+        if reduced.is_too_large {
+            return Err(Rejection::TooLarge(format!("body has more than {MAX_BODY_BYTES} bytes after decompression")));
+        }
+        tracing::info!(
+            bytes = body.len(),
+            stored = reduced.body.len(),
+            "body reduced: it is larger than what is stored"
+        );
+        headers.retain(|(name, _)| ![headers::CONTENT_TYPE, headers::CONTENT_ENCODING].contains(name));
+        headers.extend(reduced.left_out.header().map(|value| (headers::LEFT_OUT, value)));
+        hints = reduced.hints(hints);
+        body = Bytes::from(reduced.body);
+    }
+    let parts = intake.read(&body, &hints).map_err(invalid)?;
     warn_of_another_form(endpoint, &parts);
     let Some(first) = parts.first() else {
         return Err(Rejection::Invalid("body has no alert".to_owned()));
@@ -79,7 +97,8 @@ pub(super) fn read(
         priority: requested.unwrap_or(part.alert.severity),
         part: has_several.then_some(part.index),
     });
-    Ok(ReadBody::Alerts { source, alerts: inbound.collect() })
+    let alerts = inbound.collect();
+    Ok(ReadBody::Alerts { source, alerts, body, headers })
 }
 
 /// A body that does not fit the source of its path is read; an operator has to know that the path may be wrong.

@@ -6,8 +6,10 @@
 
 mod server;
 mod endpoint;
+mod budget;
 pub mod proof;
 mod request;
+mod readers;
 mod alerts;
 mod response;
 
@@ -34,8 +36,11 @@ pub struct Settings {
     pub hooks: BTreeMap<String, Proof>,
     /// Reads the bodies.
     pub intake: Intake,
-    /// A longer body is rejected without being read.
+    /// A longer body is rejected without being read; of a source with a limit of its own that counts.
     pub max_body_bytes: usize,
+    pub max_body_of_source: BTreeMap<String, usize>,
+    /// What is published of a longer body is less.
+    pub max_alert_bytes: usize,
     pub headers: HeaderRules,
     /// For the head of a request; also the longest time that a connection may be idle.
     pub header_timeout: Duration,
@@ -69,7 +74,7 @@ pub struct InboundAlerts {
     pub headers: Vec<(&'static str, String)>,
     /// Names as in [`HeaderRules::ignored`] that the client sent.
     pub ignored_headers: Vec<&'static str>,
-    /// As received.
+    /// As received, or reduced.
     pub body: Bytes,
 }
 
@@ -103,6 +108,9 @@ pub enum PublishError {
 
 /// Stores alerts for workers.
 pub trait Queue: Send + Sync + 'static {
+    /// The largest body that it stores, as far as that is known.
+    fn max_body_bytes(&self) -> Option<usize>;
+
     /// Returns when all alerts are stored, in bounded time.
     ///
     /// # Errors

@@ -1,23 +1,27 @@
 //! Checks a request and reads its alerts.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
 use chrono::Utc;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use hyper::HeaderMap;
 use hyper::body::{Body as _, Bytes};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use serde_json::Value;
+use tokio::time::Instant;
 use url::form_urlencoded;
 
 use super::alerts::{self, ReadBody, Received};
+use super::budget::{Exhausted, Held};
 use super::endpoint::Endpoint;
 use super::proof::sns::unsigned_control;
 use super::proof::{Head, Proof, Proven, Signed};
+use super::readers::Readers;
 use super::response::Rejection;
 use super::{HeaderRules, InboundAlerts, Settings};
 use crate::investigation::alert::Severity;
@@ -27,6 +31,11 @@ use crate::listener::http::{self, ClientAddress};
 
 /// A client whose body was too slow may try again soon.
 const SLOW_BODY_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// A client whose body had no room may try again when another one has been read.
+const BUDGET_RETRY_DELAY: Duration = Duration::from_secs(2);
+/// The largest body whose signature is checked, unless `max_body` of its source permits more.
+const UNPROVEN_BYTES: usize = 512 * 1024;
+const SECOND: Duration = Duration::from_secs(1);
 /// Browsers add these headers to the requests of a page, and the page cannot remove them.
 const BROWSER_HEADERS: [&str; 2] = ["origin", "sec-fetch-site"];
 /// The tenant of Mimir, Loki and Cortex.
@@ -45,56 +54,78 @@ pub(super) enum Read {
     Validation(Value),
 }
 
-/// Checks the head of a request, then reads its body: the body of a client that lacks a token is not read.
-pub(super) async fn read(
-    settings: &Settings,
-    endpoint: Option<Endpoint<'_>>,
-    request: Request,
-) -> Result<Read, Rejection> {
-    let (head, body) = request.into_parts();
-    let endpoint = endpoint.ok_or(Rejection::UnknownPath)?;
-    let proof = check_sender(settings, endpoint, &head.headers)?;
-    if proof == HeaderCover::Covered {
+/// What reads requests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading<'r> {
+    pub(super) settings: &'r Arc<Settings>,
+    pub(super) readers: &'r Readers,
+    /// A larger body is reduced.
+    pub(super) max_alert_bytes: usize,
+}
+
+impl Reading<'_> {
+    /// Checks the head of a request, then reads its body: the body of a client that lacks a token is not read.
+    pub(super) async fn read(self, endpoint: Option<Endpoint<'_>>, request: Request) -> Result<Read, Rejection> {
+        let Self { settings, readers, .. } = self;
+        let (head, body) = request.into_parts();
+        let endpoint = endpoint.ok_or(Rejection::UnknownPath)?;
+        let proof = check_sender(settings, endpoint, &head.headers)?;
+        if proof == HeaderCover::Covered {
+            http::authenticated(&head.extensions);
+        }
+        let requested = priority(head.uri.query().unwrap_or_default())?;
+        let (mut headers, ignored_headers) = described(&head.headers, &settings.headers, proof)?;
+        headers.extend(tenant(&head, &settings.headers, proof));
+        headers.extend(content(&head.headers, proof));
+        let mut held = readers.budget.hold();
+        let limits = BodyLimits { bytes: max_body_bytes(settings, endpoint), timeout: settings.body_timeout };
+        let body = read_body(limits, &mut held, body).await?;
+        let proven = check_body(endpoint, &head, &body).await?;
         http::authenticated(&head.extensions);
-    }
-    let requested = priority(head.uri.query().unwrap_or_default())?;
-    let (mut headers, ignored_headers) = described(&head.headers, &settings.headers, proof)?;
-    headers.extend(tenant(&head, &settings.headers, proof));
-    headers.extend(content(&head.headers, proof));
-    let body = read_body(settings, body).await?;
-    let proven = check_body(endpoint, &head, &body).await?;
-    http::authenticated(&head.extensions);
-    let session_id = match proven {
-        Proven::Alert(session_id) => session_id,
-        Proven::Control(reason) => {
-            return Ok(Read::Ignored { source: alerts::source_word(endpoint.source().unwrap_or_default()), reason });
+        let session_id = match proven {
+            Proven::Alert(session_id) => session_id,
+            Proven::Control(reason) => {
+                return Ok(Read::Ignored {
+                    source: alerts::source_word(endpoint.source().unwrap_or_default()),
+                    reason,
+                });
+            }
+        };
+        if let Some(answer) = event_grid_answer(&body) {
+            return Ok(Read::Validation(answer));
         }
-    };
-    if let Some(answer) = event_grid_answer(&body) {
-        return Ok(Read::Validation(answer));
-    }
-    // Attributes in headers count only if the proof of the sender covers them.
-    let body = match event_of(&head.headers, &body).filter(|_| proof == HeaderCover::Covered) {
-        Some(event) => {
-            // It is UTF-8, whatever the bytes were.
-            headers.retain(|(name, _)| ![headers::CONTENT_TYPE, headers::CONTENT_ENCODING].contains(name));
-            event
-        }
-        None => body,
-    };
-    match alerts::read(&settings.intake, endpoint, Received { body: &body, headers: &headers }, requested)? {
-        ReadBody::Ignored { source, reason } => Ok(Read::Ignored { source, reason }),
-        ReadBody::Alerts { source, alerts } => {
-            let alerts = InboundAlerts {
-                alerts,
-                suffix: endpoint.suffix().to_owned(),
-                source: endpoint.source().map(ToOwned::to_owned),
-                session_id,
-                headers,
-                ignored_headers,
-                body,
-            };
-            Ok(Read::Alerts { source, alerts })
+        // Attributes in headers count only if the proof of the sender covers them.
+        let body = match event_of(&head.headers, &body).filter(|_| proof == HeaderCover::Covered) {
+            Some(event) => {
+                // It is UTF-8, whatever the bytes were.
+                headers.retain(|(name, _)| ![headers::CONTENT_TYPE, headers::CONTENT_ENCODING].contains(name));
+                event
+            }
+            None => body,
+        };
+        let received = Received { body, headers, requested, max_alert_bytes: self.max_alert_bytes };
+        let (of_reader, path) = (Arc::clone(settings), head.uri.path().to_owned());
+        let size = received.body.len();
+        let read = move || {
+            // The memory of the body is free when it is reduced.
+            let _held = held;
+            let endpoint = Endpoint::of_path(&path, &of_reader.hooks).ok_or(Rejection::UnknownPath)?;
+            alerts::read(&of_reader.intake, endpoint, received)
+        };
+        match readers.run(size, read).await?? {
+            ReadBody::Ignored { source, reason } => Ok(Read::Ignored { source, reason }),
+            ReadBody::Alerts { source, alerts, body, headers } => {
+                let alerts = InboundAlerts {
+                    alerts,
+                    suffix: endpoint.suffix().to_owned(),
+                    source: endpoint.source().map(ToOwned::to_owned),
+                    session_id,
+                    headers,
+                    ignored_headers,
+                    body,
+                };
+                Ok(Read::Alerts { source, alerts })
+            }
         }
     }
 }
@@ -220,22 +251,64 @@ fn forwarded(headers: &HeaderMap, rules: &HeaderRules) -> Result<Vec<(&'static s
     given.map(text).collect()
 }
 
+/// Of one body.
+#[derive(Clone, Copy, Debug)]
+struct BodyLimits {
+    bytes: usize,
+    /// For the first [`UNPROVEN_BYTES`]. Each second more is for as many bytes.
+    timeout: Duration,
+}
+
+/// The largest body on this path. One that claims to be signed is in memory before that is known, so its limit is
+/// lower.
+fn max_body_bytes(settings: &Settings, endpoint: Endpoint<'_>) -> usize {
+    let Endpoint::Hook(hook) = endpoint else { return settings.max_body_bytes };
+    let usual =
+        if hook.proof.is_of_body() { UNPROVEN_BYTES.min(settings.max_body_bytes) } else { settings.max_body_bytes };
+    settings.max_body_of_source.get(hook.source).copied().unwrap_or(usual)
+}
+
 /// Reads the whole body. If its declared length is too large, nothing is read; otherwise reading stops at the limit.
-async fn read_body(settings: &Settings, body: Body) -> Result<Bytes, Rejection> {
-    let limit = settings.max_body_bytes;
-    let too_large = || Rejection::TooLarge(format!("body is larger than {limit} bytes"));
-    if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
+async fn read_body(limits: BodyLimits, held: &mut Held, mut body: Body) -> Result<Bytes, Rejection> {
+    let BodyLimits { bytes: limit, timeout } = limits;
+    let too_large = || {
+        Rejection::TooLarge(format!(
+            "body is larger than {limit} bytes; max_body of its source in tarsy.yaml may permit up to 32MiB"
+        ))
+    };
+    let declared = body.size_hint();
+    if declared.lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
         return Err(too_large());
     }
-    match tokio::time::timeout(settings.body_timeout, Limited::new(body, limit).collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => Err(Rejection::Invalid(format!("cannot read the body: {error}"))),
-        // A later try may be faster, so the status is no 4xx.
-        Err(_elapsed) => {
-            let reason = format!("body did not arrive within {} s", settings.body_timeout.as_secs_f64());
-            Err(Rejection::Unavailable { reason, retry_after: SLOW_BODY_RETRY_DELAY })
+    let declared = declared.exact().and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
+    let (began, mut bytes) = (Instant::now(), Vec::new());
+    loop {
+        let progress = u32::try_from(bytes.len() / UNPROVEN_BYTES).unwrap_or(u32::MAX);
+        let deadline = began + timeout + SECOND * progress;
+        let frame = match tokio::time::timeout_at(deadline, body.frame()).await {
+            Ok(None) => return Ok(Bytes::from(bytes)),
+            Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Err(error))) => return Err(Rejection::Invalid(format!("cannot read the body: {error}"))),
+            // A later try may be faster, so the status is no 4xx.
+            Err(_elapsed) => {
+                let reason = format!("body did not arrive within {} s", (deadline - began).as_secs_f64());
+                return Err(Rejection::Unavailable { reason, retry_after: SLOW_BODY_RETRY_DELAY });
+            }
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        let length = bytes.len() + data.len();
+        if length > limit {
+            return Err(too_large());
         }
+        held.grow(length).map_err(|Exhausted| Rejection::Unavailable {
+            reason: "too many large bodies at the same time".to_owned(),
+            retry_after: BUDGET_RETRY_DELAY,
+        })?;
+        if length > bytes.capacity() && length > UNPROVEN_BYTES {
+            // A buffer that grows step by step is copied again and again.
+            bytes.reserve_exact(declared.max(2 * bytes.len()).saturating_sub(bytes.len()).max(data.len()));
+        }
+        bytes.extend_from_slice(&data);
     }
 }
 

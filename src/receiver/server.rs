@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
 use super::endpoint::Endpoint;
-use super::request::{Read, handshake, read};
+use super::readers::Readers;
+use super::request::{Read, Reading, handshake};
 use super::response::{Accepted, Rejection, Report, response};
 use super::{Queue, Settings};
 use crate::engine::trace::{self, servers};
@@ -46,7 +47,8 @@ pub async fn serve<Q: Queue>(listener: TcpListener, settings: Settings, queue: Q
         drain_timeout: DRAIN_TIMEOUT,
         over_limit_response: OVER_LIMIT,
     };
-    let router = router(Arc::new(Receiver { settings, queue }));
+    let (settings, readers) = (Arc::new(settings), Readers::default());
+    let router = router(Arc::new(Receiver { settings, readers, queue }));
     let new_service = || {
         let counted = Arc::new(CountedConnection::new());
         TowerToHyperService::new(router.clone().layer(Extension(counted)))
@@ -128,7 +130,8 @@ type Shared<Q> = Arc<Receiver<Q>>;
 /// The part that all connections share.
 #[derive(Debug)]
 struct Receiver<Q> {
-    settings: Settings,
+    settings: Arc<Settings>,
+    readers: Readers,
     queue: Q,
 }
 
@@ -141,7 +144,9 @@ impl<Q: Queue> Receiver<Q> {
     }
 
     async fn answer(&self, endpoint: Option<Endpoint<'_>>, request: Request) -> Result<Accepted, Rejection> {
-        match read(&self.settings, endpoint, request).await? {
+        let limit = self.queue.max_body_bytes().unwrap_or(usize::MAX).min(self.settings.max_alert_bytes);
+        let reading = Reading { settings: &self.settings, readers: &self.readers, max_alert_bytes: limit };
+        match reading.read(endpoint, request).await? {
             Read::Ignored { source, reason } => {
                 count_alerts(source, "ignored", 1);
                 tracing::debug!(source, reason, "alert ignored");
@@ -178,6 +183,10 @@ mod tests {
     struct NoQueue;
 
     impl Queue for NoQueue {
+        fn max_body_bytes(&self) -> Option<usize> {
+            None
+        }
+
         async fn publish(&self, _alerts: InboundAlerts) -> Result<Vec<Published>, PublishError> {
             Err(PublishError::Invalid("no queue".to_owned()))
         }
@@ -191,6 +200,8 @@ mod tests {
             hooks: Default::default(),
             intake: Default::default(),
             max_body_bytes: 10,
+            max_body_of_source: Default::default(),
+            max_alert_bytes: 10,
             headers: HeaderRules::default(),
             header_timeout: timeout,
             body_timeout: timeout,

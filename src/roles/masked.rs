@@ -18,12 +18,19 @@ pub struct MaskedAlert {
 
 /// Normalises a body and masks its secrets.
 ///
-/// JSON is masked before it is flattened, because a key tells whether its value is a secret. Fingerprint and members
-/// come from the unmasked body; a fingerprint with a secret is replaced by its hash.
+/// A large body is reduced first. JSON is masked before it is flattened, because a key tells whether its value is a
+/// secret. Fingerprint and members come from the unmasked body; a fingerprint with a secret is replaced by its hash.
 ///
 /// # Errors
-/// When the body is not UTF-8 text, or is empty.
+/// When the body is not text, or is empty.
 pub fn alert(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<MaskedAlert, IntakeError> {
+    match intake.reduced(body, hints, intake.max_alert_bytes())? {
+        Some(reduced) => read(mask, intake, reduced.body.as_bytes(), &reduced.hints(hints.clone())),
+        None => read(mask, intake, body, hints),
+    }
+}
+
+fn read(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<MaskedAlert, IntakeError> {
     let (part, other_parts) = match hints.part {
         Some(_) => (intake.part(body, hints)?, Vec::new()),
         None => {

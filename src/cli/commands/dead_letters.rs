@@ -20,6 +20,7 @@ use crate::cli::render::tables::dead_letters::{self, Remedy};
 use crate::cli::view::TerminalEnv;
 use crate::config::Config;
 use crate::investigation::ids::SessionId;
+use crate::investigation::intake::MAX_BODY_BYTES;
 use crate::investigation::mask::Mask;
 use crate::roles::masked::dead_letter;
 use crate::roles::publishing::reruns;
@@ -79,8 +80,7 @@ async fn show(global: &GlobalArgs, nats: &Nats, args: DeadLettersShowArgs) -> an
 
 /// What helps against a dead letter, with this configuration of the workers.
 fn remedy(letter: &StoredDeadLetter, config: Option<&Config>) -> Remedy {
-    let (is_kept, bytes) = (!letter.body.is_empty(), u64::try_from(letter.body.len()).unwrap_or(u64::MAX));
-    let fits = config.is_none_or(|config| bytes <= config.worker.max_alert_bytes);
+    let (is_kept, fits) = (!letter.body.is_empty(), letter.body.len() <= MAX_BODY_BYTES);
     match letter.reason.as_str() {
         "undecodable" | "empty" => Remedy::Nothing,
         "too_large" if !is_kept || !fits => Remedy::SubmitAgain,
@@ -111,7 +111,7 @@ fn may_retry(letter: &StoredDeadLetter, chain: Option<&str>, config: &Config) ->
         Remedy::Nothing => bail!("{}; tarsy dead-letters drop {short} removes it", same(&letter.detail)),
         Remedy::SubmitAgain if letter.body.is_empty() => bail!(bus::Error::BodyNotKept(letter.alert_id)),
         Remedy::SubmitAgain => {
-            bail!("{}; worker.max_alert_bytes is {}", same(&letter.detail), config.worker.max_alert_bytes);
+            bail!("{}; at most {MAX_BODY_BYTES} bytes are read", same(&letter.detail));
         }
         Remedy::Retry(_) => {}
     }
@@ -211,7 +211,7 @@ mod tests {
             headers,
             body: vec![b'x'; bytes],
         };
-        let over = usize::try_from(config.worker.max_alert_bytes).unwrap() + 1;
+        let over = MAX_BODY_BYTES + 1;
         for (reason, bytes, expected) in [
             ("undecodable", 2, Remedy::Nothing),
             ("empty", 0, Remedy::Nothing),

@@ -13,14 +13,14 @@ use super::output::note;
 use super::publish::PublishedSession;
 use super::watch::follow::Sources;
 use super::{addresses, link, load_config, public_url};
-use crate::bus::{CHAIN, FORCE, TRACEPARENT};
+use crate::bus::{CHAIN, FORCE, LEFT_OUT, TRACEPARENT};
 use crate::cli::args::{GlobalArgs, SubmitArgs};
 use crate::cli::exit::Exit;
 use crate::cli::view::ViewArgs;
 use crate::config::{Config, process_env};
 use crate::investigation::ids::SessionId;
 use crate::investigation::trace_context::TraceContext;
-use crate::roles::publishing::submissions::{Draft, Outgoing, Rules, messages};
+use crate::roles::publishing::submissions::{Draft, Outgoing, Readable, Rules, messages};
 
 /// The trace of the program that runs the command, in the variable `TRACEPARENT`. An invalid one counts as none.
 pub(super) fn caller() -> Option<String> {
@@ -36,14 +36,21 @@ pub(super) async fn run(global: &GlobalArgs, args: SubmitArgs) -> anyhow::Result
         None => (read(&args.file)?, named(&args.file)),
     };
     let rules = Rules::of(&load_config(global)?);
-    let parts = rules.read(&name, &body).map_err(anyhow::Error::msg)?;
+    let mut read = rules.read(&name, &body, usize::MAX).map_err(anyhow::Error::msg)?;
     rules.check_chain(args.chain.as_deref()).map_err(anyhow::Error::msg)?;
     // The id is chosen here, so that the session can be watched before a worker claims it.
     let session = args.session_id.unwrap_or_else(|| SessionId(Uuid::now_v7()));
     let addresses = addresses(global);
     let nats = addresses.nats_for_command("submit").await?;
+    if read.body.len() > nats.max_alert_bytes() {
+        read = rules.read(&name, &body, nats.max_alert_bytes()).map_err(anyhow::Error::msg)?;
+    }
+    let Readable { parts, body, left_out } = read;
+    if left_out.is_some() {
+        note(&format!("{name} is larger than what is stored of an alert: its worst parts are published"))?;
+    }
     let force = args.force.then(|| "true".to_owned());
-    let headers = [(FORCE, force), (CHAIN, args.chain), (TRACEPARENT, caller())];
+    let headers = [(FORCE, force), (CHAIN, args.chain), (TRACEPARENT, caller()), (LEFT_OUT, left_out)];
     let headers = headers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
     let draft = Draft { session, priority: args.priority, suffix: args.suffix, headers: Map::from_iter(headers) };
     let mut all = Vec::with_capacity(parts.len());

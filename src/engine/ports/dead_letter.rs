@@ -14,7 +14,7 @@ pub enum DeadReason {
     Undecodable,
     /// The body has no content.
     Empty,
-    /// The body is larger than `max_alert_bytes`.
+    /// The body is larger than what is read.
     TooLarge,
     /// The id came before, with another body.
     UsedId,

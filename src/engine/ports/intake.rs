@@ -31,7 +31,7 @@ pub struct Received {
     /// The producer's id, or the one derived from the delivery.
     pub alert_id: SessionId,
     pub body_sha256: [u8; 32],
-    /// The body as received; `None` when it is larger than `max_alert_bytes`.
+    /// The body as received; `None` when it is larger than what is read.
     pub body: Option<Vec<u8>>,
     /// Allow-listed headers.
     pub headers: Value,

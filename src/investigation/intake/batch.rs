@@ -18,6 +18,8 @@ const MAX_ELEMENTS: usize = 1_024;
 const PLACES: u32 = 1 << 20;
 /// More names of alerts that are left out are counted.
 const MAX_NAMES: usize = 30;
+/// The rank of what fires.
+const FIRING: u8 = 4;
 /// The keys of an object that is a pair, in lower case.
 const PAIR_KEYS: [&str; 9] = ["name", "key", "label", "title", "field", "value", "val", "short", "type"];
 
@@ -39,13 +41,13 @@ impl Numbered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Urgency {
     rank: u8,
-    severity: Severity,
+    pub(super) severity: Severity,
 }
 
 impl Urgency {
     pub(super) fn of(status: AlertStatus, severity: Severity) -> Self {
         let rank = match status {
-            AlertStatus::Firing => 4,
+            AlertStatus::Firing => FIRING,
             // An end that is left out would leave an investigation of its alert uninformed.
             AlertStatus::Resolved => 3,
             AlertStatus::Acknowledged => 2,
@@ -53,6 +55,10 @@ impl Urgency {
             AlertStatus::Ignored => 0,
         };
         Self { rank, severity }
+    }
+
+    pub(super) fn is_firing(self) -> bool {
+        self.rank == FIRING
     }
 }
 

@@ -1,11 +1,16 @@
 //! What a transport has put around a body: a JSON text with JSON in it, a push of Pub/Sub, a notification of SNS, an
 //! event of `CloudEvents` with Base64. The alert inside is read as if it had come alone.
 
+use std::borrow::Cow;
+
 use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// JSON texts in JSON texts that are opened.
 const MAX_DEPTH: usize = 3;
+/// A larger body is no validation of a subscription.
+const MAX_VALIDATION_BYTES: usize = 64 * 1024;
 /// Fields of the messages of AWS that a source reads together with their envelope.
 const OF_AWS: [&str; 9] = [
     "AlarmName",
@@ -97,14 +102,21 @@ pub fn cloud_event(headers: &[(String, String)], body: &[u8]) -> Option<Vec<u8>>
         return None;
     }
     let text = std::str::from_utf8(body).ok()?;
-    let data = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
-    event.insert("data".to_owned(), data);
-    serde_json::to_vec(&event).ok()
+    event.remove("data");
+    // A large body is copied and not parsed into values.
+    let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
+    let data = if is_json { Cow::Borrowed(text) } else { Cow::Owned(Value::from(text).to_string()) };
+    let mut written = serde_json::to_string(&event).ok()?;
+    written.pop()?;
+    Some([written.as_str(), ",\"data\":", &data, "}"].concat().into_bytes())
 }
 
 /// The answer to the validation of a subscription of Event Grid; `None` for any other body.
 /// <https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema>
 pub fn event_grid_answer(body: &[u8]) -> Option<Value> {
+    if body.len() > MAX_VALIDATION_BYTES {
+        return None;
+    }
     let value: Value = serde_json::from_slice(body).ok()?;
     let event = value.as_array().and_then(|events| events.first()).unwrap_or(&value);
     let is_validation = event.get("eventType")? == "Microsoft.EventGrid.SubscriptionValidationEvent";

@@ -37,11 +37,13 @@ pub const TENANT: &str = "Tarsy-Tenant";
 pub const CONTENT_TYPE: &str = "Content-Type";
 /// The compression of the body, as in HTTP.
 pub const CONTENT_ENCODING: &str = "Content-Encoding";
+/// What the body lacks because it was too large, as JSON. The receiver and commands set it.
+pub const LEFT_OUT: &str = "Tarsy-Left-Out";
 /// W3C trace context.
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert, stored with it and copied when it is queued again. All others are dropped.
-pub const ALLOWED: [&str; 16] = [
+pub const ALLOWED: [&str; 17] = [
     SESSION_ID,
     ALERT_TYPE,
     FINGERPRINT,
@@ -57,6 +59,7 @@ pub const ALLOWED: [&str; 16] = [
     TENANT,
     CONTENT_TYPE,
     CONTENT_ENCODING,
+    LEFT_OUT,
     TRACEPARENT,
 ];
 

@@ -9,6 +9,7 @@ pub mod decode;
 mod read;
 mod envelope;
 mod batch;
+mod reduce;
 mod declared;
 mod webhook;
 mod plain;
@@ -27,11 +28,15 @@ pub use decode::ContentHeaders;
 pub use envelope::{cloud_event, event_grid_answer};
 pub use question::question;
 pub use read::{Intake, MAX_PARTS, Part};
+pub use reduce::{LeftOut, Reduced};
 pub use why::sentences;
 
 use chrono::{DateTime, Utc};
 
 use super::alert::{Alert, Severity};
+
+/// The largest body that is read, also after decompression. What is stored of a large one is less: [`Intake::reduced`].
+pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 /// What the headers and the subject of a message say. Each takes precedence over the body, except the priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +60,8 @@ pub struct Hints {
     /// `Content-Type` and `Content-Encoding` of the bytes.
     pub content_type: Option<String>,
     pub content_encoding: Option<String>,
+    /// What the body does not have, because it was too large.
+    pub left_out: Option<LeftOut>,
 }
 
 impl Hints {

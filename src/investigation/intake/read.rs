@@ -15,11 +15,21 @@ use crate::investigation::sources::{NamedSource, Note, Reader, Source, Sources, 
 
 pub use super::batch::MAX_PARTS;
 
+/// Unless the configuration says otherwise.
+const MAX_ALERT_BYTES: usize = 512 * 1024;
+
 /// Reads bodies with the sources of a configuration. Without any source it knows the webhooks of Alertmanager and
 /// Grafana, JSON of any form, and text.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Intake {
     sources: Arc<Sources>,
+    max_alert_bytes: usize,
+}
+
+impl Default for Intake {
+    fn default() -> Self {
+        Self::new(Arc::default())
+    }
 }
 
 /// One alert of a message, with what is known beside it.
@@ -42,9 +52,36 @@ enum Form<'s> {
     Read(Vec<Reading>),
 }
 
+/// A declared source with the body around its list.
+#[derive(Debug)]
+pub(super) struct Ranking<'s> {
+    source: &'s Source,
+    body: Value,
+}
+
+impl Ranking<'_> {
+    pub(super) fn urgency(&self, element: &Value) -> Urgency {
+        let mut element = element.clone();
+        self.source.embed_element(&mut element);
+        let mapped = self.source.map(&self.body, Some(&element));
+        Urgency::of(mapped.status, mapped.severity.unwrap_or_default())
+    }
+}
+
 impl Intake {
     pub fn new(sources: Arc<Sources>) -> Self {
-        Self { sources }
+        Self { sources, max_alert_bytes: MAX_ALERT_BYTES }
+    }
+
+    /// With another limit from which a body is reduced, in bytes.
+    #[must_use]
+    pub fn with_max_alert_bytes(self, max_alert_bytes: usize) -> Self {
+        Self { max_alert_bytes, ..self }
+    }
+
+    /// A larger body is reduced before it is read.
+    pub fn max_alert_bytes(&self) -> usize {
+        self.max_alert_bytes
     }
 
     pub fn sources(&self) -> &Sources {
@@ -181,6 +218,21 @@ impl Intake {
         Ok(batch.finish().unwrap_or_else(|_| without()))
     }
 
+    /// What ranks the elements of the list of a body by the words of its source; `None` if it declares no list. The
+    /// text is JSON with some of the elements.
+    pub(super) fn ranking(&self, text: &str, hints: &Hints) -> Option<Ranking<'_>> {
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        value.sort_all_objects();
+        let mut value = self.opened(value, hints);
+        if self.is_list_of_bodies(&value, hints) {
+            return None;
+        }
+        let Form::Declared { source, .. } = self.form(&value, hints).ok()? else { return None };
+        source.embed(&mut value);
+        source.take_elements(&mut value)?;
+        Some(Ranking { source, body: value })
+    }
+
     /// The body without its envelopes, unless a source of the user reads it in them.
     fn opened(&self, value: Value, hints: &Hints) -> Value {
         if self.is_of_user(&value, hints) { value } else { envelope::open(value) }
@@ -280,7 +332,10 @@ fn with_note(mut reading: Reading, note: Option<&Note>) -> Reading {
 /// JSON of a form that code knows.
 fn of_code(value: &Value, hints: &Hints) -> Option<Vec<Reading>> {
     let at = hints.received_at;
-    webhook::read_api(value, at).or_else(|| Some(vec![webhook::read(value, at)?]))
+    webhook::read_api(value, at).or_else(|| {
+        let left_out = hints.left_out.as_ref().map_or(0, |left_out| left_out.firing);
+        Some(vec![webhook::read(value, at)?.with_left_out(left_out)])
+    })
 }
 
 /// JSON of no declared source.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::fingerprint::Scope;
-use super::{GENERIC, Hints, IntakeError, Part, clean, fingerprint, why};
+use super::{GENERIC, Hints, IntakeError, LeftOut, Part, clean, fingerprint, why};
 use crate::investigation::alert::aggregate::{Aggregate, AggregateKind};
 use crate::investigation::alert::refs::{self, Refs};
 use crate::investigation::alert::{Alert, AlertStatus, MemberReport, Severity};
@@ -59,6 +59,23 @@ pub(super) struct Message<'m> {
 }
 
 impl Reading {
+    /// A group of which so many firing alerts are not in the body: they are one member, with those that the sender has
+    /// left out itself.
+    pub(super) fn with_left_out(mut self, firing: u64) -> Self {
+        if firing == 0 || self.status != AlertStatus::Firing {
+            return self;
+        }
+        let is_aggregate = |member: &Uuid| Aggregate::of(member).is_some();
+        let before = Aggregate::find(&self.members, AggregateKind::LeftOut).map_or(0, |before| before.count);
+        let member = Aggregate::left_out(firing.saturating_add(u64::from(before)));
+        self.members.retain(|member| !is_aggregate(member));
+        self.reports.retain(|report| !is_aggregate(&report.member));
+        self.members.push(member);
+        let text = format!("{} alerts that are not shown one by one", firing.saturating_add(u64::from(before)));
+        self.reports.push(MemberReport { member, status: AlertStatus::Firing, text });
+        self
+    }
+
     /// The alert with this index in its message.
     ///
     /// # Errors
@@ -98,7 +115,7 @@ impl Reading {
             reports,
             runbook_url: url(hints.runbook_url.as_deref()).or_else(|| url(self.runbook_url.as_deref())),
             refs,
-            text: with_notes(content, &self.notes),
+            text: with_left_out(with_notes(content, &self.notes), hints.left_out.as_ref()),
         };
         let own_key = self.fingerprint.as_deref().is_some_and(|key| !key.trim().is_empty());
         let absent = [
@@ -136,10 +153,19 @@ impl Reading {
         if let Some(header) = header {
             return fingerprint::of_header(scope, header, &|form| sources.contains(form));
         }
-        let own = clean_line(self.fingerprint.as_deref(), usize::MAX);
+        let of_whole = hints.left_out.as_ref().and_then(|left_out| left_out.key.as_deref()).filter(|_| !has_several);
+        let own = clean_line(of_whole.or(self.fingerprint.as_deref()), usize::MAX);
         let key = own.unwrap_or_else(|| fingerprint::of_body(body));
         fingerprint::scoped(&self.source, scope, key)
     }
+}
+
+/// The text with what the body lacks.
+fn with_left_out(mut text: String, left_out: Option<&LeftOut>) -> String {
+    for note in left_out.iter().flat_map(|left_out| &left_out.notes) {
+        text.push_str(&format!("\n[tarsy: {note}]"));
+    }
+    text
 }
 
 /// The text with the notes that its reader has to know.

@@ -59,8 +59,13 @@ impl Source {
             Some(only @ Value::Object(_)) => vec![std::mem::take(only)],
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => Vec::new(),
         };
-        elements.iter_mut().for_each(|element| document::embed(element, &self.parse_element));
+        elements.iter_mut().for_each(|element| self.embed_element(element));
         Some(elements)
+    }
+
+    /// Reads the texts of an element that are JSON in place.
+    pub fn embed_element(&self, element: &mut Value) {
+        document::embed(element, &self.parse_element);
     }
 
     /// Reads one alert. The texts that are JSON have been read in place.

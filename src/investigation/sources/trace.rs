@@ -114,7 +114,7 @@ pub enum Repair {
     Compressed,
     #[error("a header said that the body is compressed, and it was not")]
     NotCompressed,
-    #[error("the compressed body was damaged or longer than 8 MiB, so its end is missing")]
+    #[error("the compressed body was damaged or longer than 32 MiB, so its end is missing")]
     CutCompressed,
     #[error("the body was not UTF-8, so it was read as {0}")]
     Charset(&'static str),

@@ -6,15 +6,25 @@ use crate::bus::{NewAlert, PART, Priority, SESSION_ID, SubjectSuffix};
 use crate::config::Config;
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{Hints, Intake, IntakeError, Part};
+use crate::investigation::intake::{Hints, Intake, IntakeError, MAX_BODY_BYTES, Part};
 
 /// What this machine knows about the alerts that workers take.
 #[derive(Clone, Debug)]
 pub struct Rules {
     intake: Intake,
-    max_bytes: u64,
     /// `None`: the configuration defines no chain, so it does not tell which ones the workers know.
     chains: Option<Vec<String>>,
+}
+
+/// A body that workers read.
+#[derive(Debug, PartialEq)]
+pub struct Readable {
+    /// Never empty.
+    pub parts: Vec<Part>,
+    /// As it is published.
+    pub body: Vec<u8>,
+    /// The header `Tarsy-Left-Out` of a body that was reduced.
+    pub left_out: Option<String>,
 }
 
 /// What the messages of one body have in common.
@@ -38,42 +48,49 @@ pub struct Outgoing {
 impl Rules {
     pub fn of(config: &Config) -> Self {
         let chains = config.named_chains().map(|chains| chains.into_iter().map(ToOwned::to_owned).collect());
-        Self { intake: Intake::new(config.sources.all()), max_bytes: config.worker.max_alert_bytes, chains }
+        let max_alert_bytes = usize::try_from(config.worker.max_alert_bytes).unwrap_or(usize::MAX);
+        Self { intake: Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes), chains }
     }
 
-    /// The largest body, in bytes.
-    pub fn max_bytes(&self) -> u64 {
-        self.max_bytes
+    /// The largest body that is published whole, in bytes.
+    pub fn max_alert_bytes(&self) -> usize {
+        self.intake.max_alert_bytes()
     }
 
     pub fn chains(&self) -> Option<&[String]> {
         self.chains.as_deref()
     }
 
-    /// The alerts of a body, never none; `named` is the body in messages.
+    /// The alerts of a body, with the body as it is published; `named` is the body in messages. A body of more than
+    /// `max_bytes`, or than workers read whole, is reduced.
     ///
     /// # Errors
     /// With the reason why a worker with this configuration would give it up, or why it asks for nothing.
-    pub fn read(&self, named: &str, body: &[u8]) -> Result<Vec<Part>, String> {
-        let parts = match self.intake.read(body, &Hints::default()) {
-            Ok(parts) => parts,
-            Err(IntakeError::Empty) => return Err(format!("{named} is empty: nothing was published")),
-            Err(error @ IntakeError::Undecodable) => {
-                return Err(format!("{named} is not an alert: {error}; nothing was published"));
-            }
+    pub fn read(&self, named: &str, body: &[u8], max_bytes: usize) -> Result<Readable, String> {
+        if body.len() > MAX_BODY_BYTES {
+            let bytes = body.len();
+            return Err(format!("{named} has {bytes} bytes, at most {MAX_BODY_BYTES} are read: nothing was published"));
+        }
+        let refused = |error: IntakeError| match error {
+            IntakeError::Empty => format!("{named} is empty: nothing was published"),
+            IntakeError::Undecodable => format!("{named} is not an alert: {error}; nothing was published"),
         };
+        let hints = Hints::default();
+        let reduced = self.intake.reduced(body, &hints, max_bytes.min(self.max_alert_bytes())).map_err(refused)?;
+        let (body, hints, left_out) = match reduced {
+            Some(reduced) => {
+                let (hints, left_out) = (reduced.hints(hints), reduced.left_out.header());
+                (reduced.body.into_bytes(), hints, left_out)
+            }
+            None => (body.to_vec(), hints, None),
+        };
+        let parts = self.intake.read(&body, &hints).map_err(refused)?;
         if parts.iter().all(|part| part.alert.status == AlertStatus::Ignored) {
             let reason = parts.first().and_then(|part| part.alert.ignored_because.as_deref());
             let reason = reason.unwrap_or("it is no alert");
             return Err(format!("{named} asks for no investigation: {reason}; nothing was published"));
         }
-        let (bytes, limit) = (body.len(), self.max_bytes);
-        if u64::try_from(bytes).is_ok_and(|bytes| bytes <= limit) {
-            return Ok(parts);
-        }
-        Err(format!(
-            "{named} has {bytes} bytes, and workers take at most {limit} (worker.max_alert_bytes): nothing was published"
-        ))
+        Ok(Readable { parts, body, left_out })
     }
 
     /// Refuses a chain that the configuration does not define.
@@ -117,15 +134,18 @@ mod tests {
     fn an_invalid_alert_is_refused_with_its_reason_and_its_limit() {
         let config = Config::parse("tarsy.yaml", "worker: {max_alert_bytes: 1024}", &|_| None).unwrap();
         let rules = Rules::of(&config);
-        assert_eq!(rules.read("it", b"disk 94 % full").map(|parts| parts.len()), Ok(1));
-        let long = "x".repeat(1_025);
+        let read = |body: &[u8]| rules.read("it", body, usize::MAX);
+        assert_eq!(read(b"disk 94 % full").map(|read| (read.parts.len(), read.left_out)), Ok((1, None)));
+        let reduced = read("x".repeat(1_025).as_bytes()).unwrap();
+        assert!(reduced.body.len() <= 1_024 && reduced.left_out.is_some(), "{reduced:?}");
+        let long = "x".repeat(MAX_BODY_BYTES + 1);
         for (body, why) in [
             (&b" \n"[..], "it is empty"),
             (b"{}", "it is empty"),
             (b"\x89PNG\0\0", "it is not an alert: body is no text"),
-            (long.as_bytes(), "it has 1025 bytes, and workers take at most 1024"),
+            (long.as_bytes(), "it has 33554433 bytes, at most 33554432 are read"),
         ] {
-            let refused = rules.read("it", body).unwrap_err();
+            let refused = read(body).unwrap_err();
             assert!(refused.starts_with(why) && refused.ends_with("nothing was published"), "{refused}");
         }
         assert_eq!(rules.check_chain(Some("of-the-workers")), Ok(()), "this configuration names no chain");
@@ -139,7 +159,7 @@ mod tests {
             json!({"Sns": {"TopicArn": "arn:aws:sns:eu-1:1:alarms", "Message": alarm}})
         };
         let body = json!({"Records": [record("ALARM"), record("INSUFFICIENT_DATA")]}).to_string();
-        let parts = rules.read("it", body.as_bytes()).unwrap();
+        let parts = rules.read("it", body.as_bytes(), usize::MAX).unwrap().parts;
         let session = SessionId(Uuid::now_v7());
         let of = |priority| {
             let draft = Draft { session, priority, suffix: "web".parse().ok(), headers: Map::new() };

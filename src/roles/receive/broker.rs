@@ -7,8 +7,8 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::bus::{
-    self, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, Nats, NewAlert, PARENT_ID, PART, SESSION_ID, SOURCE,
-    TRACEPARENT,
+    self, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, Error, LEFT_OUT, Nats, NewAlert, PARENT_ID, PART,
+    SESSION_ID, SOURCE, TRACEPARENT,
 };
 use crate::config::Receive;
 use crate::investigation::ids::SessionId;
@@ -28,6 +28,10 @@ pub(super) struct Broker {
 }
 
 impl Queue for Broker {
+    fn max_body_bytes(&self) -> Option<usize> {
+        self.nats.borrow().as_ref().map(Nats::max_alert_bytes)
+    }
+
     async fn publish(&self, alerts: InboundAlerts) -> Result<Vec<Published>, PublishError> {
         let (first, headers) = with_session_id(&alerts, self.chains.as_deref())?;
         // A message that waits in the buffer of a lost connection would be published in addition to the client's next
@@ -84,8 +88,8 @@ fn message(
 /// name that header when it is ignored.
 pub(super) fn header_rules(receive: &Receive) -> HeaderRules {
     let forbidden = vec![PARENT_ID, ASKED_BY];
-    // The receiver itself sets these two.
-    let is_own = |name: &str| [SOURCE, PART].contains(&name);
+    // The receiver itself sets these.
+    let is_own = |name: &str| [SOURCE, PART, LEFT_OUT].contains(&name);
     // These describe the bytes and not the alert.
     let of_body = |name: &&str| [CONTENT_TYPE, CONTENT_ENCODING].contains(name);
     let is_listed =
@@ -167,7 +171,7 @@ mod tests {
     fn every_header_can_be_listed_except_the_parent_of_a_question() {
         let all = Receive { headers: crate::config::RECEIVE_HEADERS.map(str::to_owned).into(), ..Receive::default() };
         let HeaderRules { mut forwarded, ignored, forbidden } = header_rules(&all);
-        assert_eq!((&ignored, &forbidden), (&vec![SOURCE, PART], &vec![PARENT_ID, ASKED_BY]));
+        assert_eq!((&ignored, &forbidden), (&vec![SOURCE, PART, LEFT_OUT], &vec![PARENT_ID, ASKED_BY]));
         forwarded.extend(forbidden.into_iter().chain(ignored).chain([CONTENT_TYPE, CONTENT_ENCODING]));
         forwarded.sort_unstable();
         let mut known = bus::ALLOWED;

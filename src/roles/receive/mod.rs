@@ -6,6 +6,7 @@ mod token;
 mod hooks;
 mod broker;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use super::connect::Addresses;
 use super::shutdown::print_ready_and_metrics;
 use crate::bus::{Error, Nats};
 use crate::config::{Config, process_env};
-use crate::investigation::intake::Intake;
+use crate::investigation::intake::{Intake, MAX_BODY_BYTES};
 use crate::listener::{Limits, Token};
 use crate::receiver::{Settings, serve};
 use crate::telemetry::http::Readiness;
@@ -67,7 +68,9 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     let address = listener.local_addr()?;
     let (telemetry, ready) = Serving::start(metrics_listen, Role::Receive, &Configured::default()).await?;
     let settings = Settings {
-        max_body_bytes: usize::try_from(config.worker.max_alert_bytes)?,
+        max_body_bytes: MAX_BODY_BYTES,
+        max_body_of_source: max_bodies(config)?,
+        max_alert_bytes: usize::try_from(config.worker.max_alert_bytes)?,
         headers: header_rules(&config.receive),
         header_timeout: HEADER_TIMEOUT,
         body_timeout: BODY_TIMEOUT,
@@ -96,6 +99,17 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
     telemetry.end().await;
     tracing::info!("receiver stopped");
     linked
+}
+
+/// The sources with a limit of their own.
+fn max_bodies(config: &Config) -> anyhow::Result<BTreeMap<String, usize>> {
+    let mut limits = BTreeMap::new();
+    for configured in config.sources.iter() {
+        if let Some(bytes) = configured.max_body {
+            limits.insert(configured.source.name.clone(), usize::try_from(bytes)?);
+        }
+    }
+    Ok(limits)
 }
 
 /// Connects, however long it takes, and keeps the readiness up to date. Returns only when retrying cannot help.

@@ -67,7 +67,7 @@ impl Requests for Backend {
     }
 
     fn max_alert_bytes(&self) -> usize {
-        usize::try_from(self.rules().max_bytes()).unwrap_or(usize::MAX)
+        self.rules().max_alert_bytes()
     }
 }
 

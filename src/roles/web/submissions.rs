@@ -4,9 +4,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 use super::backend::Backend;
-use crate::bus::{self, ASKED_BY, CHAIN, FORCE, MessageKind, NewAlert, SubjectSuffix};
+use crate::bus::{self, ASKED_BY, CHAIN, FORCE, LEFT_OUT, MessageKind, NewAlert, SubjectSuffix};
 use crate::investigation::ids::SessionId;
-use crate::roles::publishing::submissions::{Draft, Outgoing, messages};
+use crate::roles::publishing::submissions::{Draft, Outgoing, Readable, messages};
 use crate::roles::publishing::{questions, reruns};
 use crate::web::ports::{Cooldown, Published, Reader as _, Refusal, Rerun, Submission, Submitted, Unavailable};
 
@@ -27,8 +27,11 @@ struct Once {
 impl Backend {
     pub(super) async fn submit_alerts(&self, submission: Submission) -> Result<Submitted, Refusal> {
         let Submission { request, alert, priority, chain, cooldown, by } = submission;
-        let body = alert.into_bytes();
-        let parts = self.rules().read("the alert", &body).map_err(Refusal::Invalid)?;
+        // A large alert takes longer than a thread of the runtime may be held up.
+        let rules = self.rules().clone();
+        let reading = tokio::task::spawn_blocking(move || rules.read("the alert", alert.as_bytes(), usize::MAX));
+        let read = reading.await.map_err(|_| Unavailable("the alert could not be read".to_owned()))?;
+        let Readable { parts, body, left_out } = read.map_err(Refusal::Invalid)?;
         self.rules().check_chain(chain.as_deref()).map_err(Refusal::Invalid)?;
         let force = match cooldown {
             Cooldown::Counts => None,
@@ -40,7 +43,7 @@ impl Backend {
         let force_word = force.as_deref().unwrap_or_default();
         let identity = ["submit", word, chain_name, force_word].map(str::as_bytes);
         let session = session_of(request, &[&identity[..], &[&body]].concat());
-        let headers = [(FORCE, force), (CHAIN, chain), (ASKED_BY, Some(by.clone()))];
+        let headers = [(FORCE, force), (CHAIN, chain), (ASKED_BY, Some(by.clone())), (LEFT_OUT, left_out)];
         let headers = headers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
         let draft = Draft { session, priority, suffix: suffix(SUFFIX), headers: Map::from_iter(headers) };
         let mut all = Vec::with_capacity(parts.len());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
 
 use crate::bus::{self, MessageKind, Subject};
 use crate::config::Config;
@@ -18,7 +19,7 @@ use crate::investigation::chain::RunStatus;
 use crate::investigation::clock::ClockPlan;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{self, Hints, IntakeError, question};
+use crate::investigation::intake::{self, Hints, IntakeError, LeftOut, question};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::{AgentPlan, Plan};
 use crate::investigation::runbook::FetchedRunbook;
@@ -27,6 +28,9 @@ use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
 use crate::store::Store;
 
 use crate::roles::masked::{self, MaskedAlert};
+
+/// Bodies that are read at the same time.
+const READERS: usize = 2;
 
 /// Decodes, masks and plans.
 #[derive(Debug)]
@@ -37,6 +41,7 @@ pub struct ConfiguredIntake<T, S = Store> {
     threads: Arc<S>,
     runbooks: Runbooks,
     mask: Mask,
+    readers: Arc<Semaphore>,
     worker_name: String,
     clock_offset: TimeDelta,
 }
@@ -45,9 +50,11 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     /// The intake of a worker.
     pub fn new(config: Arc<Config>, tools: Arc<T>, threads: Arc<S>, mask: Mask, worker_name: String) -> Self {
         let runbooks = Runbooks::new(&config.runbooks, FETCH_TIMEOUT, mask.clone());
-        let intake = intake::Intake::new(config.sources.all());
+        let max_alert_bytes = usize::try_from(config.worker.max_alert_bytes).unwrap_or(usize::MAX);
+        let intake = intake::Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
+        let readers = Arc::new(Semaphore::new(READERS));
         let clock_offset = TimeDelta::zero();
-        Self { config, intake, tools, threads, runbooks, mask, worker_name, clock_offset }
+        Self { config, intake, tools, threads, runbooks, mask, readers, worker_name, clock_offset }
     }
 
     /// The clock that models are shown is ahead by so much: that of a drill has the time of its evidence.
@@ -60,14 +67,33 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         ClockPlan { offset_s: self.clock_offset.num_seconds(), ..clock }
     }
 
-    fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
-        let body = received.body.as_deref().unwrap_or_default();
-        let MaskedAlert { alert, other_parts } =
-            masked::alert(&self.mask, &self.intake, body, &hints(received)).map_err(refused)?;
+    async fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
+        let MaskedAlert { alert, other_parts } = self.read(received).await.map_err(refused)?;
         // An unknown chain is refused before any service is asked.
         planner::choose(&self.config, &alert.alert_type, header(received, bus::CHAIN).as_deref()).map_err(unplanned)?;
         let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
         Ok(PreparedAlert { alert, other_parts, force, retry_of: retry_of(received), thread: None })
+    }
+
+    /// Reads the body on a thread of its own: a large or hostile one takes a second, in which a thread of the runtime
+    /// would renew no lease.
+    async fn read(&self, received: &Received) -> Result<MaskedAlert, IntakeError> {
+        let (mask, intake, hints) = (self.mask.clone(), self.intake.clone(), hints(received));
+        let body = received.body.clone().unwrap_or_default();
+        let permit = Arc::clone(&self.readers).acquire_owned().await;
+        let reading = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            masked::alert(&mask, &intake, &body, &hints)
+        });
+        match reading.await {
+            Ok(read) => read,
+            Err(error) => match error.try_into_panic() {
+                // The caller isolates it.
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The process ends.
+                Err(_cancelled) => std::future::pending().await,
+            },
+        }
     }
 
     async fn plan_alert(&self, received: &Received, alert: &Alert) -> Result<Planned, PrepareError> {
@@ -180,7 +206,7 @@ impl<T: Tools + Debug, S: Threads + Debug> Intake for ConfiguredIntake<T, S> {
     async fn prepare(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
         match (MessageKind::of_subject(&received.subject), header(received, bus::PARENT_ID)) {
             (MessageKind::Question, Some(parent)) => self.question(received, &parent).await,
-            (MessageKind::Alert, None) => self.alert(received),
+            (MessageKind::Alert, None) => self.alert(received).await,
             (MessageKind::Question, None) => {
                 Err(misplaced("names no investigation: header Tarsy-Parent-Id is missing"))
             }
@@ -263,6 +289,7 @@ pub(crate) fn hints(received: &Received) -> Hints {
         tenant: header(received, bus::TENANT),
         content_type: header(received, bus::CONTENT_TYPE),
         content_encoding: header(received, bus::CONTENT_ENCODING),
+        left_out: header(received, bus::LEFT_OUT).and_then(|value| LeftOut::parse(&value)),
     }
 }
 

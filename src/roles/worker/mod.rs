@@ -49,6 +49,7 @@ use crate::engine::worker::sweeper::Sweeper;
 use crate::engine::worker::timeline_probe::{Timeline, TimelineProbe};
 use crate::engine::world::{Ports, World};
 use crate::investigation::ids::WorkerId;
+use crate::investigation::intake::MAX_BODY_BYTES;
 use crate::investigation::mask::Mask;
 use crate::llm::client::Client;
 use crate::mcp::Servers;
@@ -264,7 +265,7 @@ impl<I: Intake> Worker<I> {
         let worker = &self.config.worker;
         let settings = ClaimSettings {
             reserved_critical_slots: usize::try_from(worker.reserved_critical_slots)?,
-            max_alert_bytes: usize::try_from(worker.max_alert_bytes)?,
+            max_body_bytes: MAX_BODY_BYTES,
             ..ClaimSettings::default()
         };
         metrics::gauge!("tarsy_draining").set(0.0);

@@ -137,10 +137,9 @@ async fn each_dead_letter_has_its_reason_is_counted_and_the_next_alert_is_handle
     let chain = [("Tarsy-Chain", "no-such-chain")];
     let no_id = [("Tarsy-Session-Id", "42")];
     let foreign = [("Nats-Msg-Id", "m1"), ("X-Other", "o"), ("Tarsy-Alert-Type", "t")];
-    let cases: [(DeadReason, Headers<'_>, Vec<u8>); 6] = [
+    let cases: [(DeadReason, Headers<'_>, Vec<u8>); 5] = [
         (DeadReason::Undecodable, &foreign, vec![0x00, 0xff, 0x00, 0x80]),
         (DeadReason::Empty, &[], b"  \n".to_vec()),
-        (DeadReason::TooLarge, &[], vec![b'x'; 600 * 1024]),
         (DeadReason::UsedId, &id, b"second of this id".to_vec()),
         (DeadReason::InvalidId, &no_id, b"whose id is none".to_vec()),
         (DeadReason::UnknownChain, &chain, b"whose chain is none".to_vec()),
@@ -153,7 +152,7 @@ async fn each_dead_letter_has_its_reason_is_counted_and_the_next_alert_is_handle
         assert_ne!(headers.get("Tarsy-Dead-Detail").unwrap().as_str(), "");
         assert_eq!(headers.get("Tarsy-Dead-Subject").unwrap().as_str(), "tarsy.alerts.normal.any");
         assert!(headers.get("X-Other").is_none() && headers.get("Nats-Msg-Id").is_none());
-        assert_eq!(kept, if reason == DeadReason::TooLarge { vec![] } else { body });
+        assert_eq!(kept, body);
         let label = format!("reason=\"{}\"", reason.as_str());
         metric_is(&metrics, "tarsy_dead_letters_total", &label, 1.0).await;
 

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use tarsy::investigation::intake::decode::{ContentHeaders, decode};
+use tarsy::investigation::intake::{Hints, Intake};
 
 use super::processor_time::Clock;
 
@@ -58,6 +59,36 @@ const REPEATED: [&str; 40] = [
     "\" \n",
     "1e999,",
 ];
+
+/// What stays of a body that is reduced.
+const REDUCED: usize = 16 * 1024;
+/// Reducing a body takes several passes over it.
+const REDUCE_FACTOR: u32 = 4;
+
+#[test]
+fn a_hostile_body_is_reduced_in_linear_time() {
+    let mut slowest = (Duration::ZERO, String::new());
+    for (start, repeated) in STARTS.iter().flat_map(|start| REPEATED.map(|repeated| (start, repeated))) {
+        let text = format!("{start}{}", repeated.repeat(LENGTH / repeated.len()));
+        let time = || {
+            let clock = Clock::start();
+            let reduced = Intake::default().reduced(text.as_bytes(), &Hints::default(), REDUCED);
+            let elapsed = clock.elapsed();
+            assert!(reduced.is_ok_and(|reduced| reduced.is_some_and(|reduced| reduced.body.len() <= REDUCED)));
+            elapsed
+        };
+        let mut best = time();
+        for _ in 1..RUNS {
+            // A run within the limit is enough.
+            if best >= LIMIT {
+                best = best.min(time());
+            }
+        }
+        assert!(best < LIMIT * REDUCE_FACTOR, "{start} {repeated:?} needs {best:?}");
+        slowest = slowest.max((best, format!("{start} {repeated:?}")));
+    }
+    println!("the slowest of {LENGTH} bytes that are reduced: {slowest:?}");
+}
 
 #[test]
 fn a_hostile_body_is_decoded_in_linear_time() {

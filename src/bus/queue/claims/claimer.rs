@@ -252,7 +252,7 @@ impl Claimer {
     /// `None` for a message that is not a delivery of the queue: it cannot be answered.
     fn read(&mut self, message: Message) -> Option<Claimed> {
         let subject = message.subject.clone();
-        let claimed = Claimed::read(&self.nats.jetstream, message, self.settings.max_alert_bytes);
+        let claimed = Claimed::read(&self.nats.jetstream, message, self.settings.max_body_bytes);
         match &claimed {
             Some(claimed) => self.pulls.pending.delivered(claimed.priority),
             None => tracing::error!(%subject, "message ignored: not a delivery of the queue"),

@@ -38,7 +38,7 @@ pub(super) struct Claimed {
 
 impl Claimed {
     /// `None` for a message that no consumer of the queue has delivered.
-    pub(super) fn read(context: &Context, message: Message, max_alert_bytes: usize) -> Option<Self> {
+    pub(super) fn read(context: &Context, message: Message, max_body_bytes: usize) -> Option<Self> {
         let reply = message.reply.clone()?;
         let message = jetstream::Message { message, context: context.clone() };
         let info = message.info().ok()?;
@@ -49,10 +49,10 @@ impl Claimed {
 
         let headers = headers::allowed(message.headers.as_ref());
         let (alert_id, fault) = match chosen_session_id(&headers) {
-            Ok(chosen) => (chosen.unwrap_or(derived_id), too_large(message.payload.len(), max_alert_bytes)),
+            Ok(chosen) => (chosen.unwrap_or(derived_id), too_large(message.payload.len(), max_body_bytes)),
             Err(invalid) => (derived_id, Some(invalid.into())),
         };
-        let keep = message.payload.len() <= max_alert_bytes;
+        let keep = message.payload.len() <= max_body_bytes;
         let queued_at = stored_at(info.published.unix_timestamp_nanos());
         let received = Received {
             alert_id,
@@ -89,9 +89,9 @@ pub(in crate::bus) fn belongs_to(alert: SessionId, message: &StreamMessage) -> b
     chosen == Some(alert) || derived_id(ALERTS, message.sequence, message.time.unix_timestamp_nanos()) == alert
 }
 
-fn too_large(bytes: usize, max_alert_bytes: usize) -> Option<Refusal> {
-    (bytes > max_alert_bytes).then(|| Refusal {
+fn too_large(bytes: usize, max_body_bytes: usize) -> Option<Refusal> {
+    (bytes > max_body_bytes).then(|| Refusal {
         reason: DeadReason::TooLarge,
-        detail: format!("the body has {bytes} bytes, at most {max_alert_bytes} are taken"),
+        detail: format!("the body has {bytes} bytes, at most {max_body_bytes} are taken"),
     })
 }

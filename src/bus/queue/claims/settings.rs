@@ -8,7 +8,7 @@ pub struct ClaimSettings {
     /// Slots that only critical alerts may take.
     pub reserved_critical_slots: usize,
     /// An alert with a larger body becomes a dead letter without its body.
-    pub max_alert_bytes: usize,
+    pub max_body_bytes: usize,
     /// How long one pull request may wait at the server, at most 10 s. `stop` takes as long.
     pub expires: Duration,
     /// If alerts wait for this long although slots are free, the claim loop starts again.
@@ -19,7 +19,7 @@ impl Default for ClaimSettings {
     fn default() -> Self {
         Self {
             reserved_critical_slots: 0,
-            max_alert_bytes: 512 * 1024,
+            max_body_bytes: 512 * 1024,
             expires: Duration::from_secs(2),
             stall_after: Duration::from_secs(60),
         }

@@ -34,15 +34,22 @@ struct Reading<'r> {
 pub(super) fn run(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
     let mask = secrets::mask(&config, None)?;
-    let intake = Intake::new(config.sources.all());
+    let max_alert_bytes = usize::try_from(config.worker.max_alert_bytes)?;
+    let intake = Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
     if let Some(name) = args.source.as_deref().filter(|name| !intake.sources().contains(name)) {
         bail!("{}", unknown_source(intake.sources(), name));
     }
-    let body = submit::read(&args.file)?;
+    let mut body = submit::read(&args.file)?;
     let hints = intake::hints(&received(&args));
     let hints = Hints { source: args.source.clone().or(hints.source), ..hints };
+    let no_alert = || format!("{} is not an alert", submit::named(&args.file));
+    let mut hints = hints;
+    if let Some(reduced) = intake.reduced(&body, &hints, max_alert_bytes).with_context(no_alert)? {
+        hints = reduced.hints(hints);
+        body = reduced.body.into_bytes();
+    }
     let reading = Reading { mask: &mask, intake: &intake, body: &body, hints };
-    let alerts = reading.alerts().with_context(|| format!("{} is not an alert", submit::named(&args.file)))?;
+    let alerts = reading.alerts().with_context(no_alert)?;
     let mut shown = Vec::new();
     for (part, alert) in &alerts {
         let mut fields = fields(alert);

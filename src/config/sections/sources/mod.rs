@@ -23,6 +23,8 @@ use crate::investigation::sources::{NamedSource, Reader, Source, Sources};
 /// Names that read as another form of fingerprints, or as another path.
 const RESERVED: [&str; 6] = ["header", "json", "text", "question", "generic", "alert"];
 const MAX_NAME_BYTES: usize = 40;
+/// No receiver reads more.
+const MAX_BODY_BYTES: u64 = 32 * 1024 * 1024;
 const NAME: &str = "a name of at most 40 lower-case letters, digits, - and _ that begins with a letter or digit";
 
 /// The sources of the user, in the order of the file.
@@ -35,6 +37,8 @@ pub struct ConfiguredSource {
     pub source: NamedSource,
     /// How its senders prove who they are; `None`: as the receiver demands it from everybody.
     pub auth: Option<SourceAuth>,
+    /// The largest body on its path, in bytes.
+    pub max_body: Option<u64>,
     /// The text of the file, for `config show`.
     written: Value,
 }
@@ -97,8 +101,9 @@ fn read(name: &str, field: &Field<'_>) -> Option<ConfiguredSource> {
             None => declared(map, Source::default()),
         };
         let auth = map.get("auth").and_then(|field| SourceAuth::read(&field));
+        let max_body = map.bytes("max_body", 1_024..=MAX_BODY_BYTES);
         let source = NamedSource { name: name.to_owned(), reader };
-        Some(ConfiguredSource { source, auth, written: field.written() })
+        Some(ConfiguredSource { source, auth, max_body, written: field.written() })
     })
 }
 

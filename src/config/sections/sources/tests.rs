@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::config::*;
+use crate::investigation::alert::Severity;
 use crate::investigation::intake::{Hints, Intake};
 use crate::investigation::sources::Reader;
 
@@ -120,7 +121,7 @@ fn every_fault_of_a_source_has_its_line() {
     tarsy.yaml: 36 faults
       sources.Shop                               line 3    "Shop" as a name; accepted: a name of at most 40 lower-case letters, digits, - and _ that begins with a letter or digit
       sources.json                               line 4    "json" is reserved; accepted: another name than header, json, text, question, generic, alert
-      sources.one.recognize                      line 6    unknown key; accepted: like, each, capture, parse, severity, status, recognise, ignore, type, title, test, key, labels, links, runbook, refs, at, text, auth (did you mean recognise?)
+      sources.one.recognize                      line 6    unknown key; accepted: like, each, capture, parse, severity, status, recognise, ignore, type, title, test, key, labels, links, runbook, refs, at, text, auth, max_body (did you mean recognise?)
       sources.one.like                           line 7    "pagerdut" is not defined; defined: alertmanager, grafana, azure, azure-classic, cloudevents, cloudwatch, cloudwatch-eventbridge, cloudwatch-lambda, datadog, dynatrace, elastic, google-cloud, grafana-legacy, graylog, labels, newrelic, newrelic-classic, opsgenie, pagerduty, pagerduty-v2, pingdom, robusta, sentry, sns, sns-control, splunk, uptime-kuma, zabbix (did you mean pagerduty?)
       sources.one.type                           line 8    "check/name"; a pointer begins with /, as in /alert/id
       sources.two.recognise                      line 10   1 of has and equals; accepted: at least 2 pointers, one of them the vendor's own
@@ -144,7 +145,7 @@ fn every_fault_of_a_source_has_its_line() {
       sources.three.text                         line 27   "some"; accepted: all
       sources.three.runbook                      line 28   "{/a} }"; "}" without its "{"; a plain brace is written {{ or }}
       sources.three.at                           line 29   "/t~2"; "~" in a pointer is written ~0, and "/" in a key is written ~1
-      sources.four.type                          line 32   unknown key; accepted: like, refs, auth
+      sources.four.type                          line 32   unknown key; accepted: like, refs, auth, max_body
       sources.four.auth.hmac_sha256.header       line 33   missing; accepted: X-Signature
       sources.four.auth.hmac_sha256.secret_env   line 33   missing; accepted: secret_env with the name of a variable, or secret_file with a path
       sources.five.auth                          line 35   2 kinds of proof; accepted: one of bearer, basic, path, header, hmac_sha256, sns
@@ -164,4 +165,17 @@ fn a_file_without_sources_has_the_builtin_ones() {
     let names: Vec<&str> = all.iter().map(|source| source.name.as_str()).collect();
     assert_eq!(names, BUILTIN_SOURCE_NAMES);
     assert!(names.iter().all(|name| source_name_fault(name).is_none()));
+}
+
+#[test]
+fn the_words_of_a_declared_source_decide_which_elements_are_worst() {
+    let yaml = "sources:\n  shop:\n    recognise: {has: [/shop, /events]}\n    each: /events\n    type: '@/name'\n    key: ['@/id']\n    \
+                severity: {from: '@/level', map: {red: critical, blue: low}}\n";
+    let config = Config::parse("tarsy.yaml", yaml, &|_| None).unwrap();
+    let intake = Intake::new(config.sources.all());
+    let event = |id: usize| json!({"id": id, "name": "Stock", "level": if id == 700 { "red" } else { "blue" }, "x": "y".repeat(50)});
+    let body = json!({"shop": 1, "events": (0..1_000).map(event).collect::<Vec<_>>()}).to_string();
+    let reduced = intake.reduced(body.as_bytes(), &Hints::default(), 8 * 1024).unwrap().unwrap();
+    let read = intake.read(reduced.body.as_bytes(), &reduced.hints(Hints::default())).unwrap();
+    assert!(read.iter().any(|part| part.alert.severity == Severity::Critical), "{read:?}");
 }

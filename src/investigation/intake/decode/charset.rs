@@ -48,6 +48,12 @@ pub(super) fn text<'b>(bytes: &'b [u8], label: Option<&str>, repairs: &mut Vec<R
     .map(without_marks)
 }
 
+/// The same of bytes that need not be copied if they are UTF-8.
+pub(super) fn owned_text(bytes: Vec<u8>, label: Option<&str>, repairs: &mut Vec<Repair>) -> Option<String> {
+    let is_same = matches!(text(&bytes, label, repairs)?, Cow::Borrowed(text) if text.len() == bytes.len());
+    if is_same { String::from_utf8(bytes).ok() } else { text(&bytes, label, &mut Vec::new()).map(Cow::into_owned) }
+}
+
 /// Neither UTF-8 nor what the header names: UTF-8 with faults, or the character set of Western Windows.
 fn guessed<'b>(bytes: &'b [u8], repairs: &mut Vec<Repair>) -> Option<Cow<'b, str>> {
     let mut faults = 0_usize;

@@ -2,8 +2,6 @@
 //!
 //! The bytes decide and not the `Content-Type`, which `curl -d` sends with any text.
 
-use std::borrow::Cow;
-
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
@@ -19,6 +17,33 @@ const PAYLOADS: [&str; 6] = ["payload", "json", "data", "body", "event", "messag
 
 /// The fields as an object, or the JSON that one of them has; `None` for any other text.
 pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
+    let pairs = pairs(text)?;
+    for Field { name, value } in &pairs {
+        if (pairs.len() == 1 || PAYLOADS.contains(&name.as_str()))
+            && let Some(value @ (Value::Object(_) | Value::Array(_))) = json::read(value, repairs)
+        {
+            note(repairs, Repair::Form);
+            return Some(value);
+        }
+    }
+    let fields = object(pairs)?;
+    note(repairs, Repair::Form);
+    Some(fields)
+}
+
+/// The JSON text in one of the fields, otherwise the fields as one: a body that is too large for values.
+pub(super) fn text(text: &str) -> Option<String> {
+    let mut pairs = pairs(text)?;
+    let is_only = pairs.len() == 1;
+    let is_payload =
+        |field: &Field| (is_only || PAYLOADS.contains(&field.name.as_str())) && json::is_json(&field.value);
+    match pairs.iter().position(is_payload) {
+        Some(index) => Some(pairs.swap_remove(index).value),
+        None => object(pairs).map(|fields| fields.to_string()),
+    }
+}
+
+fn pairs(text: &str) -> Option<Vec<Field>> {
     let text = text.trim();
     if !text.contains('=') || text.contains(['\n', '\r']) {
         return None;
@@ -27,16 +52,10 @@ pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     if pairs.len() > MAX_FIELDS {
         return None;
     }
-    let pairs = pairs.into_iter().map(field).collect::<Option<Vec<_>>>()?;
-    let is_payload = |name: &str| pairs.len() == 1 || PAYLOADS.contains(&name);
-    for Field { name, value } in &pairs {
-        if is_payload(name)
-            && let Some(value @ (Value::Object(_) | Value::Array(_))) = json::read(value, repairs)
-        {
-            note(repairs, Repair::Form);
-            return Some(value);
-        }
-    }
+    pairs.into_iter().map(field).collect()
+}
+
+fn object(pairs: Vec<Field>) -> Option<Value> {
     if pairs.len() < 2 {
         return None;
     }
@@ -44,7 +63,6 @@ pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     for Field { name, value } in pairs {
         insert(&mut fields, &name, value);
     }
-    note(repairs, Repair::Form);
     Some(fields)
 }
 
@@ -63,11 +81,14 @@ fn field(pair: &str) -> Option<Field> {
 }
 
 fn decoded(text: &str) -> String {
-    let spaced = text.replace('+', " ");
-    let bytes: Vec<u8> = percent_decode_str(&spaced).collect();
-    let mut repairs = Vec::new();
-    let text = charset::text(&bytes, None, &mut repairs).map(Cow::into_owned);
-    text.unwrap_or(spaced)
+    let mut bytes = Vec::new();
+    for (index, piece) in text.split('+').enumerate() {
+        if index > 0 {
+            bytes.push(b' ');
+        }
+        bytes.extend(percent_decode_str(piece));
+    }
+    charset::owned_text(bytes, None, &mut Vec::new()).unwrap_or_else(|| text.replace('+', " "))
 }
 
 /// `alert[name]` is the field `name` in `alert`; a name that stands twice, and one with `[]`, is a list.

@@ -40,12 +40,12 @@ fn one(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
 }
 
 /// Whether a text begins like an object or a list.
-fn is_json(text: &str) -> bool {
+pub(super) fn is_json(text: &str) -> bool {
     text.trim_start_matches(is_gap).starts_with(['{', '[', '"'])
 }
 
 /// White space, and the separator of JSON text sequences (RFC 7464).
-fn is_gap(c: char) -> bool {
+pub(super) fn is_gap(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1e}' | '\u{feff}' | '\u{0}')
 }
 
@@ -89,11 +89,11 @@ fn lines(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     Some(Value::Array(lines.iter().map(value).collect()))
 }
 
-fn has_word(line: &str) -> bool {
+pub(super) fn has_word(line: &str) -> bool {
     line.contains(|c: char| c.is_alphanumeric())
 }
 
-fn fixed(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
+pub(super) fn fixed(text: &str, repairs: &mut Vec<Repair>) -> Option<Value> {
     let repaired = repair::repair(text)?;
     let value = serde_json::from_str(&repaired.json).ok()?;
     repaired.repairs.into_iter().for_each(|repair| note(repairs, repair));

@@ -7,6 +7,7 @@ mod charset;
 mod compression;
 mod form;
 mod json;
+pub(super) mod lenient;
 mod repair;
 mod xml;
 
@@ -18,7 +19,7 @@ use super::IntakeError;
 use crate::investigation::sources::Repair;
 
 /// A decompressed body is cut here.
-pub const MAX_INFLATED_BYTES: usize = 8 * 1024 * 1024;
+pub const MAX_INFLATED_BYTES: usize = super::MAX_BODY_BYTES;
 
 /// What the headers of a message say about its bytes. Either may be wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,16 +47,24 @@ pub struct Decoded<'b> {
 /// When the bytes are no text in any character set that is tried.
 pub fn decode<'b>(body: &'b [u8], headers: ContentHeaders<'_>) -> Result<Decoded<'b>, IntakeError> {
     let mut repairs = Vec::new();
-    let bytes = compression::inflate(body, headers.encoding, &mut repairs);
-    let label = headers.content_type.and_then(charset::label);
-    let text = match bytes {
-        Cow::Borrowed(bytes) => charset::text(bytes, label, &mut repairs),
-        Cow::Owned(bytes) => charset::text(&bytes, label, &mut repairs).map(|text| Cow::Owned(text.into_owned())),
-    };
-    let text = text.ok_or(IntakeError::Undecodable)?;
+    let text = text(body, headers, &mut repairs)?;
     let value = json::read(&text, &mut repairs).or_else(|| xml::read(&text, &mut repairs));
     let value = value.or_else(|| form::read(&text, &mut repairs));
     Ok(Decoded { text, value, repairs })
+}
+
+/// The text of a body, without its compression.
+pub(super) fn text<'b>(
+    body: &'b [u8],
+    headers: ContentHeaders<'_>,
+    repairs: &mut Vec<Repair>,
+) -> Result<Cow<'b, str>, IntakeError> {
+    let label = headers.content_type.and_then(charset::label);
+    let text = match compression::inflate(body, headers.encoding, repairs) {
+        Cow::Borrowed(bytes) => charset::text(bytes, label, repairs),
+        Cow::Owned(bytes) => charset::owned_text(bytes, label, repairs).map(Cow::Owned),
+    };
+    text.ok_or(IntakeError::Undecodable)
 }
 
 /// Whether a `Content-Type` names a character set other than UTF-8.
@@ -64,7 +73,7 @@ pub fn has_charset(content_type: &str) -> bool {
 }
 
 /// Notes a repair once.
-fn note(repairs: &mut Vec<Repair>, repair: Repair) {
+pub(super) fn note(repairs: &mut Vec<Repair>, repair: Repair) {
     if !repairs.contains(&repair) {
         repairs.push(repair);
     }

@@ -9,6 +9,8 @@ use crate::investigation::sources::{WordList, key_pieces, pieces};
 
 const MAX_DEPTH: usize = 8;
 const MAX_PARTS: usize = 512;
+/// Of a longer text the beginning names the problem. A key counts whole.
+const MAX_TEXT_BYTES: usize = 1_024;
 
 /// What a value names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +191,9 @@ fn part(key: &[String], value: &Value, place: &Place) -> Option<Part> {
     let key: Vec<&str> = key.iter().map(String::as_str).collect();
     let named =
         Named { word: key.concat(), key: &key, place, is_number: value.is_number() || text.parse::<f64>().is_ok() };
-    let class = if place.in_labels { named.of_label()? } else { named.class(&text)? };
+    let beginning = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default();
+    let class = if place.in_labels { named.of_label()? } else { named.class(beginning)? };
+    let text = if class == Class::Key { text } else { beginning.to_owned() };
     let value = match class {
         Class::Title | Class::Name => form::title(&text)?,
         Class::Condition => form::condition(&text)?,

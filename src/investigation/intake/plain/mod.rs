@@ -13,7 +13,7 @@ mod text;
 mod times;
 mod words;
 
-pub(super) use self::text::read_text;
+pub(super) use self::text::{read_text, text_key};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use self::kubernetes::Event;
 use super::batch::Urgency;
 use super::outline::Outline;
 use super::reading::Reading;
-use super::{fingerprint, identity, subject};
+use super::{fingerprint, identity, subject, webhook};
 use crate::investigation::sources::{Note, Traced};
 
 /// A longer title is a sentence and no type.
@@ -66,6 +66,11 @@ pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Urge
     let facts = facts::facts(value);
     let status = state::judge(&facts, None, received_at).status;
     Urgency::of(status, severity::judge(&facts).severity.unwrap_or_default())
+}
+
+/// The same of an element of a list: an alert with labels, a group of such alerts, or JSON of any form.
+pub(super) fn urgency_of_element(value: &Value, received_at: Option<DateTime<Utc>>) -> Urgency {
+    webhook::urgency(value, received_at).unwrap_or_else(|| urgency(value, received_at))
 }
 
 /// JSON that is one alert of no known form.

@@ -45,6 +45,8 @@ const OF_CHECK: WordList = WordList::new(
     "exitstatus statetype perfdata performancedata lastok occurrences checkresult pluginoutput checkcommand \
      lasthardstate",
 );
+/// A longer word is no mark of a title.
+const MAX_MARK_BYTES: usize = 80;
 const SEVERITIES: [&str; 4] = ["severity", "criticality", "priority", "level"];
 
 /// What one field says.
@@ -316,7 +318,8 @@ pub(super) fn mark(title: &str) -> Option<Mark<'_>> {
     let (word, rest) = match bracketed {
         Some((word, rest)) => (word.split(':').next().unwrap_or(word).trim(), rest),
         None => {
-            let end = title.find([':', '-', '|', '–'])?;
+            let beginning = title.get(..title.floor_char_boundary(MAX_MARK_BYTES)).unwrap_or_default();
+            let end = beginning.find([':', '-', '|', '–'])?;
             let (word, rest) = title.split_at_checked(end)?;
             let word = word.trim();
             // `Recovery: …` may be the name of a procedure.
@@ -325,7 +328,7 @@ pub(super) fn mark(title: &str) -> Option<Mark<'_>> {
             (Some(word).filter(|word| is_capital && !word.contains(' '))?, rest)
         }
     };
-    let is_state = pieces(word).len() == 1 && status_of(word).is_some();
+    let is_state = word.len() <= MAX_MARK_BYTES && pieces(word).len() == 1 && status_of(word).is_some();
     let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '[');
     is_state.then_some(Mark { word, rest })
 }

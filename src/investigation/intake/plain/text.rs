@@ -14,8 +14,10 @@ const MIN_FIELDS: usize = 3;
 const MAX_FIELDS: usize = 64;
 const MAX_NAME_CHARS: usize = 32;
 const MAX_NAME_WORDS: usize = 3;
-/// Lines whose words make the key.
+/// The first lines, and of each the first characters, give the key and the fields. A text that is stored in part keeps
+/// more of its beginning.
 const MAX_LINES: usize = 64;
+const MAX_LINE_CHARS: usize = 512;
 
 /// An alert of plain text. Its first line may begin with its state: `[RESOLVED] disk full`. A text that differs only in
 /// that state, in times and in measured numbers has the same key.
@@ -24,6 +26,19 @@ pub(in crate::investigation::intake) fn read_text(text: &str) -> Reading {
         Some(fields) => of_fields(text, &fields),
         None => of_words(text),
     }
+}
+
+/// The key of a text.
+pub(in crate::investigation::intake) fn text_key(text: &str) -> String {
+    read_text(text).fingerprint.unwrap_or_default()
+}
+
+/// The lines that count.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take(MAX_LINES).map(|line| {
+        let end = line.char_indices().nth(MAX_LINE_CHARS).map_or(line.len(), |(end, _)| end);
+        line.get(..end).unwrap_or(line)
+    })
 }
 
 fn first_line(text: &str) -> &str {
@@ -46,8 +61,8 @@ fn of_words(text: &str) -> Reading {
     let title = first_line(text);
     let mark = state::mark(title);
     let status = mark.and_then(|mark| status_of(mark.word)).filter(|status| *status != AlertStatus::Test);
-    let own = mark.filter(|_| status.is_some()).map(|mark| text.replacen(title, mark.rest, 1));
-    let key = key(own.as_deref().unwrap_or(text));
+    let rest = mark.filter(|_| status.is_some()).map_or(title, |mark| mark.rest);
+    let key = key(rest, text);
     let because = "it is a hash of the words that stay the same, without states, times and measured numbers";
     let mut trace = vec![Traced::rule("title", title, "it is the first line"), Traced::rule("key", &key, because)];
     let place = "the beginning of the first line";
@@ -71,9 +86,10 @@ fn of_words(text: &str) -> Reading {
     }
 }
 
-/// The hash of the words that name something; of the whole text if there are none.
-fn key(text: &str) -> String {
-    let lines: Vec<String> = text.lines().take(MAX_LINES).filter_map(identity::stable_title).collect();
+/// The hash of the words that name something, with this first line; of the whole text if there are none.
+fn key(first: &str, text: &str) -> String {
+    let others = lines(text).filter(|line| !line.trim().is_empty()).skip(1);
+    let lines: Vec<String> = lines(first).chain(others).filter_map(identity::stable_title).collect();
     let words = lines.join("\n");
     fingerprint::of_body(if words.is_empty() { text.trim() } else { &words }.as_bytes())
 }
@@ -90,7 +106,7 @@ fn severity(line: &str) -> Option<(Severity, &str)> {
 /// The lines with a name and a value, as an object; `None` for a text with hardly any.
 fn fields(text: &str) -> Option<Value> {
     let mut fields = Map::new();
-    for (name, value) in text.lines().filter_map(field).take(MAX_FIELDS) {
+    for (name, value) in lines(text).filter_map(field).take(MAX_FIELDS) {
         fields.entry(name).or_insert_with(|| Value::String(value.to_owned()));
     }
     (fields.len() >= MIN_FIELDS).then_some(Value::Object(fields))

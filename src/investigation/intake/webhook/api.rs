@@ -42,7 +42,7 @@ fn is_alert(item: &Value) -> bool {
     item.pointer("/status/state").is_some_and(Value::is_string) && item.get("labels").is_some_and(Value::is_object)
 }
 
-fn is_suppressed(alert: &Value) -> bool {
+pub(super) fn is_suppressed(alert: &Value) -> bool {
     alert.pointer("/status/state").is_some_and(|state| state == "suppressed")
 }
 

@@ -4,6 +4,7 @@
 mod api;
 mod origins;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
@@ -12,10 +13,11 @@ use uuid::Uuid;
 
 pub(super) use self::api::read as read_api;
 use self::origins::Judged;
+use super::batch::Urgency;
 use super::outline::Outline;
 use super::plain::{pairs, runbook, text};
 use super::reading::{MAX_REPORT_CHARS, Reading};
-use super::{clean, fingerprint, subject};
+use super::{clean, fingerprint, plain, subject};
 use crate::investigation::alert::aggregate::Aggregate;
 use crate::investigation::alert::refs;
 use crate::investigation::alert::{AlertStatus, MemberReport};
@@ -71,6 +73,19 @@ pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<
         reading.notes.push(Note::NoAlerts(no_alerts));
     }
     Some(reading)
+}
+
+/// How bad an alert with labels is, or the worst one of a group; `None` for anything else.
+pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<Urgency> {
+    if let Some(alerts) = value.get("alerts").and_then(Value::as_array) {
+        return alerts.iter().filter_map(|alert| urgency(alert, received_at)).max();
+    }
+    value.get("labels").filter(|labels| labels.is_object())?;
+    let item = Item::read(value, Given { group: None, received_at })?;
+    let status = if api::is_suppressed(value) { AlertStatus::Ignored } else { item.status };
+    let severity =
+        item.severity().map_or_else(|| plain::urgency(value, received_at).severity, |judged| judged.severity);
+    Some(Urgency::of(status, severity))
 }
 
 /// Whether a list is the group of a webhook. One bad alert costs only itself: beside an alert with labels, or with the
@@ -304,6 +319,9 @@ fn common<'a>(mut maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> B
 fn render(title: &str, source: &str, body: &Map<String, Value>, items: &[Item<'_>]) -> String {
     let resolved = items.iter().filter(|item| item.is_resolved()).count();
     let firing = items.len() - resolved;
+    // The worst come first: the end of a long text is not shown.
+    let mut items: Vec<&Item<'_>> = items.iter().collect();
+    items.sort_by_cached_key(|item| (item.is_resolved(), Reverse(item.severity().map(|judged| judged.severity))));
     let mut out = Outline::default();
     out.line(0, title);
     out.line(0, &format!("from {source}: {firing} firing, {resolved} resolved"));

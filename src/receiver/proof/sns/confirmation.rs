@@ -9,6 +9,8 @@ use crate::outgoing;
 use crate::receiver::response::Rejection;
 
 const MAX_TOKEN_BYTES: usize = 512;
+/// A larger body is no message about a subscription.
+const MAX_CONTROL_BYTES: usize = 64 * 1024;
 
 /// The token of a confirmation.
 ///
@@ -69,6 +71,9 @@ enum UnsignedKind {
 /// Reads a message about a subscription to a source whose senders prove themselves by a token. It is logged, and never
 /// leads to a request. `None` for every other body.
 pub(in crate::receiver) fn unsigned_control(body: &[u8]) -> Option<String> {
+    if body.len() > MAX_CONTROL_BYTES {
+        return None;
+    }
     let Unsigned { kind, topic_arn, token } = serde_json::from_slice(body).ok()?;
     let topic = Topic::parse(&topic_arn).filter(|_| is_token(&token))?;
     Some(match kind {

@@ -121,7 +121,7 @@ async fn an_invalid_message_becomes_a_job_with_a_refusal() {
         let publish = jetstream.publish_with_headers("tarsy.alerts.low", headers, vec![b'x'; bytes].into());
         publish.await.unwrap().await.unwrap();
     }
-    let mut claims = start_with(&nats, 3, ClaimSettings { max_alert_bytes: 10, ..ClaimSettings::default() });
+    let mut claims = start_with(&nats, 3, ClaimSettings { max_body_bytes: 10, ..ClaimSettings::default() });
     let (invalid, good, large) = (next(&mut claims).await, next(&mut claims).await, next(&mut claims).await);
 
     assert_eq!(invalid.job.received.alert_id, invalid.job.derived_id);

@@ -205,7 +205,7 @@ async fn submit_refuses_what_a_worker_would_give_up_and_publishes_nothing() {
     let system = TestSystem::start(&[]).await;
     let (binary, large) = (system.file("binary"), system.file("large.txt"));
     std::fs::write(&binary, [0, 0xff, 0]).unwrap();
-    std::fs::write(&large, "x ".repeat(300_000)).unwrap();
+    std::fs::write(&large, "x ".repeat(17_000_000)).unwrap();
     let config = std::fs::read_to_string(system.file("tarsy.yaml")).unwrap();
     let chains = "agent_chains: {db: {default: true, stages: [{agents: [{name: sre}]}]}}\n";
     std::fs::write(system.file("tarsy.yaml"), config + chains).unwrap();
@@ -215,7 +215,7 @@ async fn submit_refuses_what_a_worker_would_give_up_and_publishes_nothing() {
             &["submit", binary][..],
             "is not an alert: body is no text, and not compressed with gzip or deflate; nothing was published",
         ),
-        (&["submit", large], "workers take at most 524288 (worker.max_alert_bytes): nothing was published"),
+        (&["submit", large], "large.txt has 34000000 bytes, at most 33554432 are read: nothing was published"),
         (&["submit", "disk full", "--chain", "nope"], "there is no chain \"nope\"; there are: db"),
         (&["submit", "no such alert.json"], "a text instead of a file: echo 'no such alert.json' | tarsy submit -"),
     ] {

@@ -3,6 +3,7 @@
 mod alertmanager;
 mod connection_limits;
 mod hooks;
+mod large;
 mod outages;
 mod proofs;
 mod rules;

@@ -19,7 +19,7 @@ type Headers<'a> = &'a [(&'a str, &'a str)];
 type Rejected<'a> = (&'a str, &'a str, Headers<'a>, &'a [u8], u16, &'a str);
 
 const PARENT: &str = "0198b2c4-5d6e-7f80-9a1b-2c3d77d0b3aa";
-const MAX_BODY_BYTES: usize = 512 * 1024;
+const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_is_published_byte_for_byte_and_the_answer_has_its_subject() {

@@ -146,7 +146,7 @@ impl Fleet<'_> {
     /// The investigation of a problem ends, and knew all that its alerts had told.
     async fn complete(&mut self, problem: ProblemId) {
         let Some(lease) = self.running.remove(&problem) else { return };
-        let updates = format!("SELECT updates FROM alert_sessions WHERE session_id = '{}'", lease.session_id);
+        let updates = format!("SELECT updates::bigint FROM alert_sessions WHERE session_id = '{}'", lease.session_id);
         let mut end = completed();
         end.covered_updates = self.database.number(&updates).try_into().unwrap();
         self.store.finish(lease, end).await.unwrap();

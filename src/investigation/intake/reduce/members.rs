@@ -1,0 +1,94 @@
+//! The pieces of JSON: the elements of a list, and the fields of an object, as text.
+
+use std::fmt;
+
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Deserializer;
+use serde_json::value::RawValue;
+
+/// More elements of a list are only counted: a list of single numbers would need more memory than its text.
+const MAX_MEMBERS: usize = 200_000;
+
+/// One field of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Field<'t> {
+    pub(super) key: String,
+    pub(super) value: &'t str,
+}
+
+/// What a value has in it.
+#[derive(Debug)]
+pub(super) enum Members<'t> {
+    List {
+        elements: Vec<&'t str>,
+        /// Further ones.
+        unread: usize,
+    },
+    Object(Vec<Field<'t>>),
+    /// A text in quotes.
+    Text,
+    Other,
+}
+
+impl<'t> Members<'t> {
+    /// Of a JSON value without white space around it.
+    pub(super) fn of(json: &'t str) -> Self {
+        let mut reader = Deserializer::from_str(json);
+        match json.as_bytes().first() {
+            Some(b'"') => Self::Text,
+            Some(b'[' | b'{') => reader.deserialize_any(Reader).unwrap_or(Self::Other),
+            Some(_) | None => Self::Other,
+        }
+    }
+
+    /// The member that has at least half of so many bytes.
+    pub(super) fn half_of(&self, bytes: usize) -> Option<&'t str> {
+        let largest = match self {
+            Self::List { elements, .. } => elements.iter().copied().max_by_key(|element| element.len()),
+            Self::Object(fields) => fields.iter().map(|field| field.value).max_by_key(|value| value.len()),
+            Self::Text | Self::Other => None,
+        };
+        largest.filter(|largest| largest.len() * 2 >= bytes)
+    }
+}
+
+struct Reader;
+
+impl<'t> Visitor<'t> for Reader {
+    type Value = Members<'t>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list or an object")
+    }
+
+    fn visit_seq<A: SeqAccess<'t>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let (mut elements, mut unread) = (Vec::new(), 0);
+        while elements.len() < MAX_MEMBERS {
+            let Some(element) = list.next_element::<&RawValue>()? else {
+                return Ok(Members::List { elements, unread });
+            };
+            elements.push(element.get());
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            unread += 1;
+        }
+        Ok(Members::List { elements, unread })
+    }
+
+    fn visit_map<A: MapAccess<'t>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(key) = object.next_key::<String>()? {
+            let value = object.next_value::<&RawValue>()?.get();
+            if fields.len() < MAX_MEMBERS {
+                fields.push(Field { key, value });
+            }
+        }
+        Ok(Members::Object(fields))
+    }
+}
+
+/// What stands before and after a part of a text.
+pub(super) fn around<'t>(text: &'t str, part: &str) -> (&'t str, &'t str) {
+    let start = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    (text.get(..start).unwrap_or_default(), text.get(start + part.len()..).unwrap_or_default())
+}

@@ -1,0 +1,58 @@
+//! Reads bodies on threads of their own: decoding and reducing a large one takes a second, in which a thread of the
+//! runtime would answer no other client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tracing::Span;
+
+use super::budget::Budget;
+use super::response::Rejection;
+
+/// A larger body is read alone, so that only one needs memory for its text beside its bytes.
+const LARGE_BYTES: usize = 512 * 1024;
+/// Bodies of usual sizes that are read at the same time.
+const READERS: usize = 4;
+/// For those that are read before.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What all connections share.
+#[derive(Debug)]
+pub(super) struct Readers {
+    pub(super) budget: Budget,
+    usual: Arc<Semaphore>,
+    large: Arc<Semaphore>,
+}
+
+impl Default for Readers {
+    fn default() -> Self {
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
+        Self { budget: Budget::default(), usual: semaphore(READERS), large: semaphore(1) }
+    }
+}
+
+impl Readers {
+    /// The result of work on a body of so many bytes.
+    ///
+    /// # Errors
+    /// When other bodies take all of this time, or the work panicked.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Rejection> {
+        let readers = if bytes > LARGE_BYTES { &self.large } else { &self.usual };
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, Arc::clone(readers).acquire_owned()).await;
+        let Ok(Ok(permit)) = waited else { return Err(Rejection::unavailable("other bodies are being read")) };
+        let span = Span::current();
+        let work = move || {
+            let _permit = permit;
+            span.in_scope(work)
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|error| {
+            tracing::error!("reading a body panicked: {error}");
+            Rejection::unavailable("the body could not be read")
+        })
+    }
+}
