@@ -82,7 +82,7 @@ pub(super) async fn read(
         }
         None => body,
     };
-    match alerts::read(&settings.intake, endpoint, Received { body: &body, headers: &headers }, requested)? {
+    match alerts::read(settings, endpoint, Received { body: &body, headers: &headers }, requested)? {
         ReadBody::Ignored { source, reason } => Ok(Read::Ignored { source, reason }),
         ReadBody::Alerts { source, alerts } => {
             let alerts = InboundAlerts {

@@ -190,6 +190,7 @@ mod tests {
             token: None,
             hooks: Default::default(),
             intake: Default::default(),
+            routes: Default::default(),
             max_body_bytes: 10,
             headers: HeaderRules::default(),
             header_timeout: timeout,

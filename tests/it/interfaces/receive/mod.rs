@@ -5,6 +5,7 @@ mod connection_limits;
 mod hooks;
 mod outages;
 mod proofs;
+mod routes;
 mod rules;
 mod several;
 mod sns;
