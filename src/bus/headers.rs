@@ -12,7 +12,7 @@ use super::error::Error;
 
 pub use crate::investigation::intake::headers::{
     ALERT_TYPE, ALLOWED, ASKED_BY, CHAIN, CONTENT_ENCODING, CONTENT_TYPE, FINGERPRINT, FORCE, LEFT_OUT, PARENT_ID,
-    PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, TITLE, TRACEPARENT,
+    PART, RETRY_OF, RUNBOOK_URL, SESSION_ID, SOURCE, TENANT, TITLE, TOOLS, TRACEPARENT,
 };
 
 /// In a dead letter: the word of its `DeadReason`.

@@ -11,6 +11,7 @@ mod help;
 mod hidden;
 mod notify;
 mod relevant;
+mod routes;
 mod sessions;
 mod sources;
 mod tools;
@@ -47,6 +48,7 @@ pub use database::{MigrateArgs, PruneArgs};
 pub use hidden::{EvidenceServerArgs, ParseError};
 pub use listeners::{ReceiveArgs, WebArgs};
 pub use notify::{NotifyCommand, NotifyTestArgs};
+pub use routes::{RoutesCommand, RoutesTestArgs};
 pub use sessions::{
     AskArgs, DeadLettersCommand, DeadLettersDropArgs, DeadLettersListArgs, DeadLettersRetryArgs, DeadLettersShowArgs,
     LetterRef, SessionsCancelArgs, SessionsCommand, SessionsListArgs, SessionsRerunArgs, SessionsShowArgs,
@@ -168,6 +170,9 @@ pub enum Command {
     /// List, show or test the sources of alerts, or begin a new one
     #[command(subcommand)]
     Sources(SourcesCommand),
+    /// Show which route an alert takes, and what becomes of it
+    #[command(subcommand)]
+    Routes(RoutesCommand),
     /// Show how tarsy reads an alert or an answer
     #[command(subcommand)]
     Inspect(InspectCommand),

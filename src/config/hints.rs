@@ -2,11 +2,12 @@
 
 use super::sections::servers::ServerScope;
 use super::sections::servers::transport::McpTransport;
-use super::{Backend, Config};
+use super::{AlertRoute, Backend, Config};
 
 /// One line for each setting whose cost is easily overlooked: its key, then the cost. Then a line about the providers.
 pub fn hints(config: &Config) -> Vec<String> {
     let mut hints = costs(config);
+    hints.extend(covered_routes(config));
     let real = config.llm_providers.iter().filter(|(_, llm)| llm.backend() != Backend::Scripted);
     let real = real.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
     hints.push(if real.is_empty() {
@@ -17,6 +18,16 @@ pub fn hints(config: &Config) -> Vec<String> {
         format!("llm_providers: the LLM service has the keys of {real}; tarsy doctor asks it whether each can be called")
     });
     hints
+}
+
+fn covered_routes(config: &Config) -> Vec<String> {
+    let hint = |(route, by): &(&AlertRoute, &AlertRoute)| {
+        format!(
+            "routes.{}: no alert reaches it: {}, which is before it, matches all of its alerts",
+            route.name, by.name
+        )
+    };
+    config.routes.covered().iter().map(hint).collect()
 }
 
 fn costs(config: &Config) -> Vec<String> {

@@ -13,8 +13,8 @@ use super::sections::settings::Settings;
 use super::sections::synthesis::Synthesis;
 use super::{
     Agent, AgentChain, Config, ConfiguredSources, Database, Dedupe, Defaults, Env, Fault, Faults, LlmProvider,
-    LlmService, Masking, McpServer, NativeTools, NotificationRoute, Receive, Retention, Runbooks, Streams, Web, Worker,
-    builtin,
+    LlmService, Masking, McpServer, NativeTools, NotificationRoute, Receive, Retention, Routes, Runbooks, Streams, Web,
+    Worker, builtin,
 };
 use crate::investigation::plan::{Limits, Strategy, SuccessPolicy};
 
@@ -117,13 +117,14 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
     }
     Config {
         defaults: read_defaults(map, names, marked),
+        routes: Routes::read(map, names),
         worker: map.section("worker", Worker::read),
         streams: map.section("streams", Streams::read),
         dedupe: map.section("dedupe", Dedupe::read),
         receive: map.section("receive", Receive::read),
         llm_service: map.section("llm_service", LlmService::read),
         web: map.section("web", Web::read),
-        notifications: routes(map, &names.chains),
+        notifications: notifications(map, &names.chains),
         sources: ConfiguredSources::read(map),
         runbooks: map.section("runbooks", Runbooks::read),
         database: map.section("database", Database::read),
@@ -136,7 +137,7 @@ fn read(map: &mut Map<'_>, names: &Names) -> Config {
     }
 }
 
-fn routes(map: &mut Map<'_>, chains: &[String]) -> BTreeMap<String, NotificationRoute> {
+fn notifications(map: &mut Map<'_>, chains: &[String]) -> BTreeMap<String, NotificationRoute> {
     let routes = named(map, "notifications", |_, field| NotificationRoute::read(field, chains));
     routes.into_iter().filter_map(|(name, route)| Some((name, route?))).collect()
 }

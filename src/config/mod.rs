@@ -21,6 +21,7 @@ pub mod url_pattern;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -41,6 +42,7 @@ pub use sections::native_tools::NativeTools;
 pub use sections::notifications::{NotificationRoute, NotificationSecret, RouteKind, WebhookAddress};
 pub use sections::providers::{Backend, Connection, Generation, LlmProvider, Price, VertexAi};
 pub use sections::retention::{Database, Retention};
+pub use sections::routes::{AlertRoute, Routes};
 pub use sections::servers::transport::{McpAddress, McpProgram, McpTransport};
 pub use sections::servers::{McpServer, ServerScope, ToolProbe, server_name_fault};
 pub use sections::settings::Settings;
@@ -85,6 +87,9 @@ pub struct Config {
     pub agents: BTreeMap<String, Agent>,
     /// Never empty.
     pub agent_chains: BTreeMap<String, AgentChain>,
+    /// Which alert is treated how.
+    #[serde(skip_serializing_if = "write::is_default")]
+    pub routes: Routes,
     pub defaults: Defaults,
     pub worker: Worker,
     pub streams: Streams,
@@ -112,6 +117,12 @@ impl Config {
             filter: route.filter.clone(),
         };
         Filters(self.notifications.iter().map(route).collect())
+    }
+
+    /// The longest cooldown of any alert.
+    pub fn longest_cooldown(&self) -> Duration {
+        let of_routes = self.routes.iter().filter_map(|route| route.cooldown);
+        of_routes.fold(self.dedupe.cooldown, Duration::max)
     }
 
     /// The chains that a file defines, for processes other than workers, whose file may be another one; `None` when

@@ -10,6 +10,7 @@ use super::url_pattern::UrlPattern;
 use crate::investigation::mask::OwnPattern;
 use crate::investigation::plan::Strategy;
 use crate::investigation::public_url::PublicUrl;
+use crate::investigation::routing::Matcher;
 use crate::investigation::runbook::RunbookHost;
 
 /// A value whose form in a file differs from its own.
@@ -66,6 +67,14 @@ impl Written for Duration {
 }
 
 impl Written for ToolPattern {
+    type Form = String;
+
+    fn form(&self) -> String {
+        self.to_string().form()
+    }
+}
+
+impl Written for Matcher {
     type Form = String;
 
     fn form(&self) -> String {

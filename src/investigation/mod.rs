@@ -18,6 +18,7 @@ pub mod readable;
 pub mod public_url;
 pub mod sources;
 pub mod intake;
+pub mod routing;
 pub mod mask;
 pub mod clock;
 pub mod plan;

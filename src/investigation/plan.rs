@@ -27,6 +27,9 @@ pub struct Plan {
     /// [`FORMAT_VERSION`] of the worker that opened the session.
     pub version: u32,
     pub chain: String,
+    /// The route that matched the alert; absent in older plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
     /// In order; never empty.
     pub stages: Vec<StagePlan>,
     /// MCP servers of the chain that were unavailable when the session was opened: no agent has their tools. A later

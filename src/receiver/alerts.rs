@@ -3,12 +3,13 @@
 use chrono::Utc;
 use hyper::body::Bytes;
 
-use super::InboundAlert;
 use super::endpoint::Endpoint;
 use super::response::Rejection;
-use crate::config::BUILTIN_SOURCE_NAMES;
+use super::{InboundAlert, Settings};
+use crate::config::{AlertRoute, BUILTIN_SOURCE_NAMES};
 use crate::investigation::alert::{AlertStatus, Severity};
-use crate::investigation::intake::{Hints, Intake, IntakeError, MAX_BODY_BYTES, Part, headers};
+use crate::investigation::intake::{Hints, IntakeError, MAX_BODY_BYTES, Part, headers};
+use crate::investigation::routing::Facts;
 use crate::investigation::sources::Note;
 
 /// Forms of bodies that belong to no source.
@@ -48,7 +49,7 @@ pub(super) enum ReadBody {
 ///
 /// # Errors
 /// When the body is no alert, or does not belong to the path.
-pub(super) fn read(intake: &Intake, endpoint: Endpoint<'_>, received: Received) -> Result<ReadBody, Rejection> {
+pub(super) fn read(settings: &Settings, endpoint: Endpoint<'_>, received: Received) -> Result<ReadBody, Rejection> {
     let Received { mut body, mut headers, requested, max_alert_bytes } = received;
     let header = |wanted: &str| {
         let found = headers.iter().find(|(name, _)| *name == wanted);
@@ -59,12 +60,16 @@ pub(super) fn read(intake: &Intake, endpoint: Endpoint<'_>, received: Received) 
         received_at: Some(Utc::now()),
         suffix: endpoint.suffix().to_owned(),
         tenant: header(headers::TENANT),
+        // Routes compare type and title as a worker reads them.
+        alert_type: header(headers::ALERT_TYPE),
+        title: header(headers::TITLE),
         content_type: header(headers::CONTENT_TYPE),
         content_encoding: header(headers::CONTENT_ENCODING),
         ..Hints::default()
     };
+    let is_forced = header(headers::FORCE).is_some_and(|word| headers::is_yes(&word));
     let invalid = |error: IntakeError| Rejection::Invalid(error.to_string());
-    if let Some(reduced) = intake.reduced(&body, &hints, max_alert_bytes).map_err(invalid)? {
+    if let Some(reduced) = settings.intake.reduced(&body, &hints, max_alert_bytes).map_err(invalid)? {
         if reduced.is_too_large {
             return Err(Rejection::TooLarge(format!("body has more than {MAX_BODY_BYTES} bytes after decompression")));
         }
@@ -78,7 +83,7 @@ pub(super) fn read(intake: &Intake, endpoint: Endpoint<'_>, received: Received) 
         hints = reduced.hints(hints);
         body = Bytes::from(reduced.body);
     }
-    let parts = intake.read(&body, &hints).map_err(invalid)?;
+    let parts = settings.intake.read(&body, &hints).map_err(invalid)?;
     warn_of_another_form(endpoint, &parts);
     let Some(first) = parts.first() else {
         return Err(Rejection::Invalid("body has no alert".to_owned()));
@@ -88,16 +93,29 @@ pub(super) fn read(intake: &Intake, endpoint: Endpoint<'_>, received: Received) 
         return Err(Rejection::Invalid(reason));
     }
     let source = source_word(&first.alert.source);
-    if parts.iter().all(|part| part.alert.status == AlertStatus::Ignored) {
-        let reason = first.alert.ignored_because.clone();
-        return Ok(ReadBody::Ignored { source, reason: reason.unwrap_or_else(|| "it is no alert".to_owned()) });
-    }
     let has_several = parts.len() > 1;
-    let inbound = parts.iter().map(|part| InboundAlert {
-        priority: requested.unwrap_or(part.alert.severity),
-        part: has_several.then_some(part.index),
-    });
-    let alerts = inbound.collect();
+    let mut ignored_because = None;
+    let mut alerts = Vec::with_capacity(parts.len());
+    for part in parts {
+        let route = settings.routes.first(&Facts::of(&part, endpoint.suffix()));
+        let ignored = if is_forced { None } else { route.and_then(AlertRoute::ignored_because) };
+        let alert = match ignored {
+            Some(because) => part.alert.ignored(because),
+            None => part.alert,
+        };
+        if alert.status == AlertStatus::Ignored {
+            ignored_because = ignored_because.or(alert.ignored_because);
+            continue;
+        }
+        let priority = requested.or_else(|| route?.priority).unwrap_or(alert.severity);
+        alerts.push(InboundAlert { priority, part: has_several.then_some(part.index) });
+    }
+    if alerts.is_empty() {
+        return Ok(ReadBody::Ignored {
+            source,
+            reason: ignored_because.unwrap_or_else(|| "it is no alert".to_owned()),
+        });
+    }
     Ok(ReadBody::Alerts { source, alerts, body, headers })
 }
 

@@ -21,6 +21,7 @@ use hyper::body::Bytes;
 pub use server::serve;
 
 use self::proof::Proof;
+use crate::config::Routes;
 use crate::investigation::alert::Severity;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::Intake;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub hooks: BTreeMap<String, Proof>,
     /// Reads the bodies.
     pub intake: Intake,
+    /// Of them, the priority and what is ignored.
+    pub routes: Routes,
     /// A longer body is rejected without being read; of a source with a limit of its own that counts.
     pub max_body_bytes: usize,
     pub max_body_of_source: BTreeMap<String, usize>,
@@ -81,7 +84,7 @@ pub struct InboundAlerts {
 /// One alert of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InboundAlert {
-    /// From the query of the request, otherwise from the body.
+    /// From the query of the request, otherwise from the route, otherwise from the body.
     pub priority: Severity,
     /// Which one of the body it is, if there are several.
     pub part: Option<u32>,

@@ -110,7 +110,7 @@ impl Reading<'_> {
             // The memory of the body is free when it is reduced.
             let _held = held;
             let endpoint = Endpoint::of_path(&path, &of_reader.hooks).ok_or(Rejection::UnknownPath)?;
-            alerts::read(&of_reader.intake, endpoint, received)
+            alerts::read(&of_reader, endpoint, received)
         };
         match readers.run(size, read).await?? {
             ReadBody::Ignored { source, reason } => Ok(Read::Ignored { source, reason }),

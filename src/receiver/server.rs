@@ -199,6 +199,7 @@ mod tests {
             token: None,
             hooks: Default::default(),
             intake: Default::default(),
+            routes: Default::default(),
             max_body_bytes: 10,
             max_body_of_source: Default::default(),
             max_alert_bytes: 10,

@@ -7,6 +7,7 @@ use crate::investigation::alert::{Alert, MemberReport};
 use crate::investigation::intake::decode::decode;
 use crate::investigation::intake::{Hints, Intake, IntakeError, hashed};
 use crate::investigation::mask::{HIDDEN, Mask};
+use crate::investigation::routing::Facts;
 use crate::investigation::sources::Note;
 
 /// A masked alert, and the places of the others of its body that have no message of their own.
@@ -14,6 +15,8 @@ use crate::investigation::sources::Note;
 pub struct MaskedAlert {
     pub alert: Alert,
     pub other_parts: Vec<u32>,
+    /// Of the unmasked alert.
+    pub facts: Facts,
 }
 
 /// Normalises a body and masks its secrets.
@@ -42,6 +45,7 @@ fn read(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<Mask
     // The masked body is repaired already, so its reading has no such notes.
     let is_repair = |note: &&Note| matches!(note, Note::Repaired(_));
     let repairs: Vec<String> = part.notes.iter().filter(is_repair).map(ToString::to_string).collect();
+    let facts = Facts::of(&part, &hints.suffix);
     let written = part.alert;
     // Masked values may change the form of a body and make two of its alerts equal, so the same source reads the same
     // place.
@@ -62,7 +66,7 @@ fn read(mask: &Mask, intake: &Intake, body: &[u8], hints: &Hints) -> Result<Mask
     let refs = shown.refs.clone().with_group_of(&written.refs);
     let Alert { fingerprint, members, status, at, .. } = written;
     let alert = texts(mask, Alert { fingerprint, members, status, at, reports, refs, ..shown });
-    Ok(MaskedAlert { alert, other_parts })
+    Ok(MaskedAlert { alert, other_parts, facts })
 }
 
 /// The reports of the body as it was written, with the texts of the masked body.

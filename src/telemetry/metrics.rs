@@ -8,7 +8,7 @@ use metrics::{Label, Unit};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use tokio_util::sync::CancellationToken;
 
-use super::names::{Kind, Metric, PROVIDERS, Role, SERVERS, all};
+use super::names::{Kind, Metric, PROVIDERS, ROUTES, Role, SERVERS, all};
 use super::process;
 
 /// How often the samples of histograms are aggregated. Otherwise they pile up between two scrapes.
@@ -32,6 +32,8 @@ pub struct Configured {
     pub providers: Vec<String>,
     /// MCP servers.
     pub servers: Vec<String>,
+    /// Routes of alerts.
+    pub routes: Vec<String>,
 }
 
 /// The recorder of this process.
@@ -114,6 +116,7 @@ fn series(metric: &Metric, configured: &Configured) -> Vec<Vec<Label>> {
         let values: Vec<String> = match label.values {
             PROVIDERS => configured.providers.clone(),
             SERVERS => [configured.servers.clone(), vec!["tarsy".to_owned(), "other".to_owned()]].concat(),
+            ROUTES => [configured.routes.clone(), vec!["none".to_owned()]].concat(),
             values => values.iter().map(|value| (*value).to_owned()).collect(),
         };
         let with_label = |labels: &Vec<Label>| {
@@ -141,7 +144,8 @@ mod tests {
 
     fn configured() -> Configured {
         let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
-        Configured { providers: names(["fast", "thorough"]), servers: names(["cluster", "prometheus"]) }
+        let routes = vec!["payments".to_owned()];
+        Configured { providers: names(["fast", "thorough"]), servers: names(["cluster", "prometheus"]), routes }
     }
 
     fn rendered(role: Role, work: impl FnOnce()) -> String {
@@ -208,7 +212,11 @@ mod tests {
     #[test]
     fn a_pod_exports_at_most_fifteen_hundred_series() {
         let numbered = |name: &str, count: u8| (0..count).map(|number| format!("{name}{number}")).collect();
-        let configured = Configured { providers: numbered("provider", 4), servers: numbered("server", 8) };
+        let configured = Configured {
+            providers: numbered("provider", 4),
+            servers: numbered("server", 8),
+            routes: numbered("route", 64),
+        };
         for role in Role::ALL {
             let lines_of = |metric: &Metric| {
                 let providers = metric.labels.iter().flatten().find(|label| label.key == "gen_ai_provider_name");

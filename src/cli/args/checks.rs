@@ -160,7 +160,7 @@ pub struct InspectAlertArgs {
     pub why: bool,
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+pub(super) fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or_else(|| "accepted: 'Name: value'".to_owned())?;
     let (name, value) = (name.trim(), value.trim());
     if name.is_empty() || text.chars().any(char::is_control) {

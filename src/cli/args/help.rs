@@ -16,7 +16,7 @@ const fn help(command: &'static [&'static str], examples: &'static [&'static str
     Help { command, examples, notes }
 }
 
-const HELPS: [Help; 39] = [
+const HELPS: [Help; 40] = [
     help(
         &[],
         &["tarsy submit 'disk full on db-3' --watch", "tarsy watch", "tarsy sessions list --since 24h"],
@@ -152,6 +152,11 @@ const HELPS: [Help; 39] = [
          the result is cut as for an agent unless --whole is given. Exit code 1: no result, or the tool reports an error.",
     ),
     help(&["notify", "test"], &["tarsy notify test oncall"], ""),
+    help(
+        &["routes", "test"],
+        &["tarsy routes test alert.json", "tarsy routes test alert.json --suffix shop -H 'Tarsy-Tools: k8s.*'"],
+        "The first route of tarsy.yaml whose matchers all hold counts. No server is asked: of tools the patterns are shown.",
+    ),
     help(&["sources", "list"], &["tarsy sources list"], ""),
     help(&["sources", "show"], &["tarsy sources show pagerduty"], ""),
     help(

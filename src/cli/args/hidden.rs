@@ -106,6 +106,7 @@ impl Command {
             | Self::Tools(_)
             | Self::Notify(_)
             | Self::Sources(_)
+            | Self::Routes(_)
             | Self::Inspect(_)
             | Self::Completions(_)
             | Self::Man(_) => None,

@@ -20,6 +20,7 @@ mod models;
 mod tools;
 mod notify;
 mod sources;
+mod routes;
 mod inspect;
 mod database;
 mod publish;
@@ -102,6 +103,7 @@ async fn perform(global: GlobalArgs, command: Command) -> anyhow::Result<Exit> {
         Command::Tools(args) => tools::run(&global, args).await,
         Command::Notify(command) => notify::run(&global, command).await,
         Command::Sources(command) => sources::run(&global, command),
+        Command::Routes(command) => routes::run(&global, command),
         Command::Inspect(command) => inspect::run(&global, command),
         Command::Completions(args) => shell::completions(args),
         Command::Man(args) => shell::man(args),

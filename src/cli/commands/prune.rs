@@ -21,7 +21,8 @@ const MIN_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn run(global: &GlobalArgs, args: PruneArgs) -> anyhow::Result<Exit> {
     let config = load_config(global)?;
-    let retention = args.over(config.retention).beyond(config.dedupe.cooldown);
+    let cooldown = config.longest_cooldown();
+    let retention = args.over(config.retention).beyond(cooldown);
     if retention.keeps_all() {
         note("no age is given: set --older-than, or configure `retention`")?;
         return Ok(Exit::Usage);

@@ -1,8 +1,8 @@
 //! The sections of a configuration file: each key with its meaning, default and accepted values.
 //!
 //! Agents are put together from `providers`, `native_tools`, `servers`, `tool_pattern`, `settings` and `agents`;
-//! `chains` and `synthesis` say which of them run. `worker`, `streams`, `retention`, `trust`, `web`,
-//! `notifications`, `sources` and `llm_service` configure the system around them.
+//! `chains` and `synthesis` say which of them run, `routes` for which alerts. `worker`, `streams`, `retention`,
+//! `trust`, `web`, `notifications`, `sources` and `llm_service` configure the system around them.
 
 pub(crate) mod names;
 pub(crate) mod native_tools;
@@ -12,6 +12,7 @@ pub(crate) mod tool_pattern;
 pub(crate) mod settings;
 pub(crate) mod agents;
 pub(crate) mod chains;
+pub(crate) mod routes;
 pub(crate) mod synthesis;
 pub(crate) mod trust;
 pub(crate) mod llm_service;

@@ -27,10 +27,16 @@ impl ToolPattern {
         Some(pattern)
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads a pattern; `None` if it is none. Its server may be unknown.
+    pub fn parse(text: &str) -> Option<Self> {
         let (server, tool) = text.split_once('.')?;
         let is_complete = !server.is_empty() && !tool.is_empty();
         is_complete.then(|| Self { server: server.to_owned(), tool: tool.to_owned() })
+    }
+
+    /// Whether it may name tools of this server.
+    pub fn names_server(&self, server: &str) -> bool {
+        matches(&self.server, server)
     }
 
     /// Whether it names this tool of this server. A tool has the name that its server gives it.

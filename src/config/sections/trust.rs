@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::config::read::reader::Map;
 
 /// The headers that a webhook may set. `Tarsy-Parent-Id` is not among them, because a webhook is never a question.
-pub const RECEIVE_HEADERS: [&str; 10] = [
+pub const RECEIVE_HEADERS: [&str; 11] = [
     "Tarsy-Alert-Type",
     "Tarsy-Title",
     "Tarsy-Runbook-Url",
@@ -16,6 +16,7 @@ pub const RECEIVE_HEADERS: [&str; 10] = [
     "traceparent",
     "Tarsy-Session-Id",
     "Tarsy-Chain",
+    "Tarsy-Tools",
     "Tarsy-Force",
     "Tarsy-Retry-Of",
 ];

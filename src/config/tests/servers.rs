@@ -47,7 +47,7 @@ fn the_longest_time_of_a_call_is_at_least_the_time_without_progress() {
         let text = format!("mcp_servers: {{a: {{command: c{keys}}}}}");
         let config = Config::parse("f", &text, &env).map_err(|faults| faults.to_string())?;
         let server = config.mcp_servers["a"].clone();
-        let seconds = |time: std::time::Duration| time.as_secs();
+        let seconds = |time: Duration| time.as_secs();
         Ok((seconds(server.tool_timeout), seconds(server.max_tool_timeout), server.max_concurrent_calls))
     };
     assert_eq!(limits(""), Ok((60, 600, 32)));

@@ -207,21 +207,36 @@ impl<W: World> Shared<W> {
         let (intake, body) = (Arc::clone(&self.ports.intake), Arc::clone(&received));
         let prepared = Arc::new(self.isolate_panics(id, async move { intake.prepare(&body).await }).await?);
         self.publish_parts(&received, &prepared.other_parts).await?;
+        let admission = self.join_or_open(received, &prepared).await?;
+        if matches!(admission, Admission::Leased(_) | Admission::Placed) && prepared.thread.is_none() {
+            let route = prepared.route.as_ref().map_or("none", |route| route.name.as_str());
+            metrics::counter!("tarsy_routes_total", "route" => route.to_owned()).increment(1);
+        }
+        Ok(admission)
+    }
+
+    /// How long a completed investigation covers this alert.
+    fn cooldown(&self, prepared: &PreparedAlert) -> Duration {
+        prepared.route.as_ref().and_then(|route| route.cooldown).unwrap_or(self.settings.cooldown)
+    }
+
+    async fn join_or_open(&self, received: Arc<Received>, prepared: &Arc<PreparedAlert>) -> Result<Admission, Failure> {
+        let id = received.alert_id;
         if prepared.thread.is_none() {
-            let PreparedAlert { alert, force, .. } = &*prepared;
-            let (alert, force, cooldown) = (alert.clone(), *force, self.settings.cooldown);
+            let PreparedAlert { alert, force, .. } = &**prepared;
+            let (alert, force, cooldown) = (alert.clone(), *force, self.cooldown(prepared));
             let on_acknowledged = self.settings.on_acknowledged;
             let request = JoinRequest { alert_id: id, alert, cooldown, force, on_acknowledged };
             if let Some(opened) = self.ports.sessions.join(request).await? {
                 return Ok(self.opened(id, opened, Instant::now(), None));
             }
         }
-        let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(&prepared));
+        let (intake, alert) = (Arc::clone(&self.ports.intake), Arc::clone(prepared));
         let planned = self.isolate_panics(id, async move { intake.plan(&received, &alert).await }).await?;
         if self.waits_for_tools(id, &planned).await? {
             return Ok(Admission::Retry(jittered(TOOLS_DELAY)));
         }
-        Ok(self.open(id, (*prepared).clone(), planned).await?)
+        Ok(self.open(id, (**prepared).clone(), planned).await?)
     }
 
     /// Gives each other alert of the body a message of its own. The alert itself gets its disposition afterwards, so a
@@ -285,7 +300,8 @@ impl<W: World> Shared<W> {
     }
 
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
-        let PreparedAlert { alert, other_parts: _, force, retry_of, thread } = prepared;
+        let cooldown = self.cooldown(&prepared);
+        let PreparedAlert { alert, other_parts: _, route: _, force, retry_of, thread } = prepared;
         let Planned { plan, started, awaited_servers: _ } = planned;
         let span = trace::claim();
         let (record, first_stage) = session::opened(id, plan.clone());
@@ -301,7 +317,7 @@ impl<W: World> Shared<W> {
             session_timeout: self.settings.limits.session_timeout,
             started,
             first_stage,
-            cooldown: self.settings.cooldown,
+            cooldown,
             force,
             on_acknowledged: self.settings.on_acknowledged,
             retry_of,

@@ -65,6 +65,7 @@ pub fn plan(
     Ok(Plan {
         version: FORMAT_VERSION,
         chain: route.name.to_owned(),
+        route: None,
         stages: vec![stage],
         unavailable_servers,
         on_resolved: OnResolved::default(),

@@ -4,6 +4,7 @@ mod error;
 pub mod provider_choices;
 pub mod provider_plan;
 pub mod agent_tools;
+pub mod narrowing;
 mod summaries;
 pub mod planner;
 mod stage_agents;

@@ -95,6 +95,7 @@ pub fn plan(
     Ok(Plan {
         version: FORMAT_VERSION,
         chain: route.name.to_owned(),
+        route: None,
         stages,
         unavailable_servers: names_of(&listing.unavailable),
         on_resolved: config.dedupe.on_resolved,
@@ -348,6 +349,7 @@ defaults: {llm_provider: small, max_iterations: 1, max_timeouts: 1, iteration_ti
         let expected = Plan {
             version: FORMAT_VERSION,
             chain: "web".to_owned(),
+            route: None,
             stages: vec![stage, synthesis],
             unavailable_servers: vec![],
             on_resolved: OnResolved::Conclude,

@@ -22,6 +22,8 @@ pub enum DeadReason {
     InvalidId,
     /// The header with the chain names an unknown chain.
     UnknownChain,
+    /// The header with tools names one that the chain does not offer.
+    UnknownTools,
     /// The header with the parent names no investigation that is over.
     InvalidParent,
     /// Too many workers died at the same step of the alert.
@@ -30,13 +32,14 @@ pub enum DeadReason {
 
 impl DeadReason {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Undecodable,
         Self::Empty,
         Self::TooLarge,
         Self::UsedId,
         Self::InvalidId,
         Self::UnknownChain,
+        Self::UnknownTools,
         Self::InvalidParent,
         Self::AttemptsExhausted,
     ];
@@ -50,6 +53,7 @@ impl DeadReason {
             Self::UsedId => "used_id",
             Self::InvalidId => "invalid_id",
             Self::UnknownChain => "unknown_chain",
+            Self::UnknownTools => "unknown_tools",
             Self::InvalidParent => "invalid_parent",
             Self::AttemptsExhausted => "attempts_exhausted",
         }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::dead_letter::Refusal;
 use super::journal::StoreError;
+use crate::config::AlertRoute;
 use crate::investigation::alert::Alert;
 use crate::investigation::follow_up::Thread;
 use crate::investigation::ids::SessionId;
@@ -67,6 +68,8 @@ pub struct PreparedAlert {
     pub alert: Alert,
     /// The other alerts of the same body, which have no message of their own yet.
     pub other_parts: Vec<u32>,
+    /// The route that matched it.
+    pub route: Option<AlertRoute>,
     /// The producer asks for a new investigation: the cooldown does not cover this alert.
     pub force: bool,
     /// The session that this one repeats.

@@ -119,6 +119,7 @@ fn plan(strategy: Strategy, max_iterations: u32) -> Plan {
     Plan {
         version: FORMAT_VERSION,
         chain: "default".to_owned(),
+        route: None,
         stages: vec![stage],
         unavailable_servers: vec![],
         on_resolved: OnResolved::default(),

@@ -63,6 +63,21 @@ impl Alert {
         }
     }
 
+    /// The same alert, as one that asks for nothing for this reason. A resolution and a test stay what they are.
+    #[must_use]
+    pub fn ignored(self, because: String) -> Self {
+        match self.status {
+            AlertStatus::Resolved | AlertStatus::Test | AlertStatus::Ignored => self,
+            AlertStatus::Firing | AlertStatus::Acknowledged => Self {
+                status: AlertStatus::Ignored,
+                ignored_because: Some(because),
+                members: Vec::new(),
+                reports: Vec::new(),
+                ..self
+            },
+        }
+    }
+
     /// Why it ends without an investigation, for people.
     pub fn not_investigated_because(&self) -> String {
         match self.status {

@@ -27,6 +27,7 @@ fn session(stages: &[(SuccessPolicy, usize)]) -> SessionRecord {
     let plan = Plan {
         version: FORMAT_VERSION,
         chain: "c".to_owned(),
+        route: None,
         stages,
         unavailable_servers: vec![],
         on_resolved: OnResolved::default(),

@@ -16,6 +16,8 @@ pub const RUNBOOK_URL: &str = "Tarsy-Runbook-Url";
 pub const FORCE: &str = "Tarsy-Force";
 /// The chain to use, whatever the alert type.
 pub const CHAIN: &str = "Tarsy-Chain";
+/// Patterns of tools, separated by commas: of the tools that the chain offers, the investigation has only these.
+pub const TOOLS: &str = "Tarsy-Tools";
 /// The alert's name and its object, for people.
 pub const TITLE: &str = "Tarsy-Title";
 /// In a rerun: the session that it repeats.
@@ -43,13 +45,14 @@ pub const LEFT_OUT: &str = "Tarsy-Left-Out";
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The headers that are read from an alert, stored with it and copied when it is queued again. All others are dropped.
-pub const ALLOWED: [&str; 17] = [
+pub const ALLOWED: [&str; 18] = [
     SESSION_ID,
     ALERT_TYPE,
     FINGERPRINT,
     RUNBOOK_URL,
     FORCE,
     CHAIN,
+    TOOLS,
     TITLE,
     RETRY_OF,
     PARENT_ID,
@@ -62,6 +65,12 @@ pub const ALLOWED: [&str; 17] = [
     LEFT_OUT,
     TRACEPARENT,
 ];
+
+/// Whether the value of a header such as [`FORCE`] says yes.
+pub fn is_yes(word: &str) -> bool {
+    let word = word.trim();
+    word == "1" || word.eq_ignore_ascii_case("true")
+}
 
 const MAX_SHOWN_CHARS: usize = 100;
 

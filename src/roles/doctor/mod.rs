@@ -9,6 +9,7 @@ mod model;
 mod tools;
 mod notifications;
 mod web;
+mod routes;
 
 pub use self::web::{Part, checks_of_web};
 
@@ -75,7 +76,14 @@ fn tidy(check: Check, addresses: &Addresses) -> Check {
 fn config(file: Option<PathBuf>) -> (Check, Option<Config>) {
     let name = file.as_ref().map_or_else(|| "built-in".to_owned(), |file| file.display().to_string());
     match Config::load(file.as_deref(), &process_env) {
-        Ok(config) => (Check::new("config", Verdict::Ok, format!("{name}: {}", describe(&config))), Some(config)),
+        Ok(config) => {
+            let detail = format!("{name}: {}", describe(&config));
+            let check = match routes::always_firing(&config) {
+                Some(hint) => Check::new("config", Verdict::Ok, format!("{detail}; {hint}")).fix(routes::EXAMPLE_ROUTE),
+                None => Check::new("config", Verdict::Ok, detail),
+            };
+            (check, Some(config))
+        }
         Err(Faults { faults, .. }) => {
             let count = faults.len();
             let first = faults.first().map(|fault| format!("{} {}", fault.key, fault.problem)).unwrap_or_default();

@@ -81,6 +81,7 @@ pub async fn run(options: Options, config: &Config, shutdown: CancellationToken)
         token: token.clone(),
         hooks: proofs,
         intake: Intake::new(config.sources.all()),
+        routes: config.routes.clone(),
     };
     tracing::info!(%address, metrics = %telemetry.address, token = settings.token.is_some(), "receiver started");
     print_ready_and_metrics(address, telemetry.address)?;

@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use crate::bus::{self, MessageKind, Subject};
-use crate::config::Config;
+use crate::config::{AlertRoute, Config};
 use crate::engine::plan::follow_up;
+use crate::engine::plan::narrowing::Narrowing;
 use crate::engine::plan::planner::{self, PlanError};
 use crate::engine::ports::{
     DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal, Threads, Tools,
@@ -19,7 +20,7 @@ use crate::investigation::chain::RunStatus;
 use crate::investigation::clock::ClockPlan;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{self, Hints, IntakeError, LeftOut, question};
+use crate::investigation::intake::{self, Hints, IntakeError, LeftOut, headers, question};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::{AgentPlan, Plan};
 use crate::investigation::runbook::FetchedRunbook;
@@ -68,11 +69,19 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
     }
 
     async fn alert(&self, received: &Received) -> Result<PreparedAlert, PrepareError> {
-        let MaskedAlert { alert, other_parts } = self.read(received).await.map_err(refused)?;
-        // An unknown chain is refused before any service is asked.
-        planner::choose(&self.config, &alert.alert_type, header(received, bus::CHAIN).as_deref()).map_err(unplanned)?;
-        let force = header(received, bus::FORCE).is_some_and(|word| is_yes(&word));
-        Ok(PreparedAlert { alert, other_parts, force, retry_of: retry_of(received), thread: None })
+        let MaskedAlert { alert, other_parts, facts } = self.read(received).await.map_err(refused)?;
+        let route = self.config.routes.first(&facts).cloned();
+        let force = header(received, bus::FORCE).is_some_and(|word| headers::is_yes(&word));
+        // A person who asks for an investigation in spite of the cooldown gets one in spite of the route.
+        let ignored = if force { None } else { route.as_ref().and_then(AlertRoute::ignored_because) };
+        let alert = match ignored {
+            Some(because) => alert.ignored(because),
+            None => alert,
+        };
+        // An unknown chain, or tools of no server, are refused before any service is asked.
+        self.chain_of(received, &alert, route.as_ref())?;
+        self.narrowing(received, route.as_ref())?;
+        Ok(PreparedAlert { alert, other_parts, route, force, retry_of: retry_of(received), thread: None })
     }
 
     /// Reads the body on a thread of its own: a large or hostile one takes a second, in which a thread of the runtime
@@ -96,12 +105,34 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         }
     }
 
-    async fn plan_alert(&self, received: &Received, alert: &Alert) -> Result<Planned, PrepareError> {
-        let chain = header(received, bus::CHAIN);
-        let route = planner::choose(&self.config, &alert.alert_type, chain.as_deref()).map_err(unplanned)?;
-        let servers = planner::servers_of(&self.config, &route);
+    /// The chain that the header names, otherwise the one of the route, otherwise the one of the alert's type.
+    fn chain_of(
+        &self,
+        received: &Received,
+        alert: &Alert,
+        route: Option<&AlertRoute>,
+    ) -> Result<planner::Route<'_>, PrepareError> {
+        let chosen = planner::choose(&self.config, &alert.alert_type, named_chain(received, route).as_deref());
+        chosen.map_err(|error| unplanned(error).into())
+    }
+
+    /// What the route and the header leave of the tools of a chain.
+    fn narrowing(&self, received: &Received, route: Option<&AlertRoute>) -> Result<Narrowing, PrepareError> {
+        let header = header(received, bus::TOOLS);
+        let narrowing = Narrowing::new(&self.config, route, header.as_deref());
+        narrowing.map_err(|error| unplanned(error).into())
+    }
+
+    async fn plan_alert(&self, received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
+        let (alert, by_route) = (&prepared.alert, prepared.route.as_ref());
+        let route = self.chain_of(received, alert, by_route)?;
+        let narrowing = self.narrowing(received, by_route)?;
+        let servers = narrowing.servers(planner::servers_of(&self.config, &route));
         let (listing, runbook) = tokio::join!(self.tools.list(&servers), self.runbook(alert));
+        narrowing.check(&self.config, &route, &listing).map_err(unplanned)?;
+        let listing = narrowing.listing(listing);
         let plan = planner::plan(&self.config, &route, alert, &listing, runbook.as_ref()).map_err(unplanned)?;
+        let plan = Plan { route: by_route.map(|route| route.name.clone()), ..plan };
         let plan = plan.with_clock(self.clock(ClockPlan::of_alert(alert, received.queued_at)));
         let mut metadata = self.facts(alert, &plan, &listing);
         metadata.insert("alert_type".to_owned(), alert.alert_type.clone().into());
@@ -125,7 +156,14 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
         let thread = self.thread(parent).await?;
         let asked = question(body, &thread.alert.alert_type, hints(received).priority).map_err(refused)?;
         let (alert, retry_of) = (masked::texts(&self.mask, asked), retry_of(received));
-        Ok(PreparedAlert { alert, other_parts: Vec::new(), force: false, retry_of, thread: Some(Box::new(thread)) })
+        Ok(PreparedAlert {
+            alert,
+            other_parts: Vec::new(),
+            route: None,
+            force: false,
+            retry_of,
+            thread: Some(Box::new(thread)),
+        })
     }
 
     async fn plan_question(
@@ -182,6 +220,9 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             "title": alert.title, "severity": alert.severity.as_str(),
         });
         let mut facts = facts.as_object().cloned().unwrap_or_default();
+        if let Some(route) = &plan.route {
+            facts.insert("route".to_owned(), route.clone().into());
+        }
         // A watcher needs the names before the agents begin, for its columns.
         let agents: Vec<&str> = plan.stages.iter().flat_map(|stage| &stage.agents).map(|a| a.name.as_str()).collect();
         if agents.len() > 1 {
@@ -219,7 +260,7 @@ impl<T: Tools + Debug, S: Threads + Debug> Intake for ConfiguredIntake<T, S> {
     async fn plan(&self, received: &Received, prepared: &PreparedAlert) -> Result<Planned, PrepareError> {
         match &prepared.thread {
             Some(thread) => self.plan_question(received, thread, &prepared.alert).await,
-            None => self.plan_alert(received, &prepared.alert).await,
+            None => self.plan_alert(received, prepared).await,
         }
     }
 }
@@ -232,6 +273,9 @@ fn started(what: &str, plan: &Plan, metadata: Map<String, Value>) -> EventDraft 
     } else {
         format!("{what} without the tools of {}: unavailable", missing.join(", "))
     };
+    if let Some(route) = &plan.route {
+        content.push_str(&format!("; route {route}"));
+    }
     for agent in agents_without_tools(plan) {
         content.push_str(&format!("; {} tools are too many for {} and left out", agent.omitted_tools, agent.name));
     }
@@ -272,6 +316,12 @@ fn retry_of(received: &Received) -> Option<SessionId> {
     header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))
 }
 
+/// The chain that the header of a message names, otherwise the one of its route.
+pub(crate) fn named_chain(received: &Received, route: Option<&AlertRoute>) -> Option<String> {
+    let named = header(received, bus::CHAIN).filter(|chain| !chain.trim().is_empty());
+    named.or_else(|| route?.chain.clone())
+}
+
 /// The hints of the message's headers and subject.
 pub(crate) fn hints(received: &Received) -> Hints {
     let subject = Subject::parse(&received.subject);
@@ -297,11 +347,6 @@ fn header(received: &Received, name: &str) -> Option<String> {
     received.headers.get(name).and_then(Value::as_str).map(ToOwned::to_owned)
 }
 
-fn is_yes(word: &str) -> bool {
-    let word = word.trim();
-    word == "1" || word.eq_ignore_ascii_case("true")
-}
-
 fn refused(error: IntakeError) -> Refusal {
     let reason = match error {
         IntakeError::Undecodable => DeadReason::Undecodable,
@@ -311,5 +356,9 @@ fn refused(error: IntakeError) -> Refusal {
 }
 
 fn unplanned(error: PlanError) -> Refusal {
-    Refusal { reason: DeadReason::UnknownChain, detail: error.to_string() }
+    let reason = match &error {
+        PlanError::UnknownTools { .. } => DeadReason::UnknownTools,
+        PlanError::UnknownChain { .. } | PlanError::Undefined { .. } => DeadReason::UnknownChain,
+    };
+    Refusal { reason, detail: error.to_string() }
 }

@@ -118,6 +118,7 @@ pub async fn run_with<I: Intake>(
     let configured = Configured {
         providers: config.llm_providers.keys().cloned().collect(),
         servers: config.mcp_servers.keys().cloned().collect(),
+        routes: config.routes.iter().map(|route| route.name.clone()).collect(),
     };
     // Metrics and health outlive the drain.
     let (telemetry, ready) = Serving::start(options.listen, Role::Worker, &configured).await?;
@@ -277,7 +278,7 @@ impl<I: Intake> Worker<I> {
         let (shared, nats) = (|| Arc::clone(&self.shared), &self.dependencies.nats);
         let (state, states) = watch::channel(State::Paused(Vec::new()));
         let (timeline, timelines) = (self.timeline.clone(), self.timeline.subscribe());
-        let retention = self.config.retention.beyond(self.config.dedupe.cooldown);
+        let retention = self.config.retention.beyond(self.config.longest_cooldown());
         let sweeper = Sweeper::new(&self.shared, self.config.worker.sweep_interval, retention);
         let (link, monitor) = (nats.clone(), QueueMonitor::new(nats));
         let available = monitor.available();

@@ -37,7 +37,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
     pub key: &'static str,
-    /// All values; [`PROVIDERS`] and [`SERVERS`] stand for names of the configuration.
+    /// All values; [`PROVIDERS`], [`SERVERS`] and [`ROUTES`] stand for names of the configuration.
     pub values: &'static [&'static str],
 }
 
@@ -47,6 +47,9 @@ pub const PROVIDERS: &[&str] = &["configured providers"];
 /// The values are the names of the MCP servers in the configuration, `tarsy` for the built-in tools, and `other`. A
 /// plan that is older than the configuration may name one more.
 pub const SERVERS: &[&str] = &["configured servers"];
+
+/// The values are the names of the routes in the configuration, and `none`.
+pub const ROUTES: &[&str] = &["configured routes"];
 
 impl Metric {
     /// The keys of the labels, in order.

@@ -1,7 +1,7 @@
 //! The metrics of `tarsy worker`.
 
 use super::common::{CALL_BUCKETS, TOOL_BUCKETS};
-use super::metric::{Metric, PROVIDERS, SERVERS, counter, gauge, numbers, seconds};
+use super::metric::{Metric, PROVIDERS, ROUTES, SERVERS, counter, gauge, numbers, seconds};
 use crate::engine::ports::PRUNED_TABLES;
 
 const FIRST_CHUNK_BUCKETS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0];
@@ -51,6 +51,7 @@ const DEAD_REASONS: &[&str] = &[
     "used_id",
     "invalid_id",
     "unknown_chain",
+    "unknown_tools",
     "invalid_parent",
     "attempts_exhausted",
 ];
@@ -136,6 +137,8 @@ pub(super) const WORKER: &[Metric] = &[
     counter("tarsy_dead_letters_total", "alerts published as dead letters").by("reason", DEAD_REASONS),
     counter("tarsy_sessions_opened_total", "sessions opened"),
     counter("tarsy_sessions_resumed_total", "sessions resumed after their worker died or released them"),
+    counter("tarsy_routes_total", "alerts that got a place, by the route that matched; none: no route did")
+        .by("route", ROUTES),
     counter("tarsy_alerts_joined_total", "alerts joined to an existing session, by reason (open, cooldown)")
         .by("reason", &["open", "cooldown"]),
     counter("tarsy_alert_updates_total", "changes that joined alerts brought to open sessions").by("change", CHANGES),

@@ -107,7 +107,7 @@ impl Reading<'_> {
     /// Every alert of the body with its place; only one if the headers name a place.
     fn alerts(&self) -> Result<Vec<(Option<u32>, Alert)>, IntakeError> {
         let read = |hints: &Hints| masked::alert(self.mask, self.intake, self.body, hints);
-        let MaskedAlert { alert, other_parts } = read(&self.hints)?;
+        let MaskedAlert { alert, other_parts, .. } = read(&self.hints)?;
         let mut alerts = vec![(self.hints.part, alert)];
         for part in other_parts {
             let hints = Hints { part: Some(part), ..self.hints.clone() };

@@ -94,6 +94,7 @@ pub(crate) fn plan() -> Plan {
     Plan {
         version: FORMAT_VERSION,
         chain: "kubernetes".into(),
+        route: None,
         stages: vec![StagePlan {
             name: "investigate".into(),
             success_policy: SuccessPolicy::Any,

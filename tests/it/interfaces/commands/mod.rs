@@ -13,6 +13,7 @@ mod queue;
 mod search;
 mod sessions;
 mod shell;
+mod routes;
 mod sources;
 mod unavailable;
 mod usage;

@@ -6,6 +6,7 @@ mod hooks;
 mod large;
 mod outages;
 mod proofs;
+mod routes;
 mod rules;
 mod several;
 mod sns;

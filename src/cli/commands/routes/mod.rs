@@ -1,0 +1,170 @@
+//! `tarsy routes test`: the route of each alert of a body, and what becomes of the alert.
+
+use anyhow::{Context as _, bail};
+use chrono::Utc;
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::bus;
+use crate::cli::args::{GlobalArgs, RoutesCommand, RoutesTestArgs};
+use crate::cli::commands::output::{json_lines, print};
+use crate::cli::commands::sources::unknown_source;
+use crate::cli::commands::{load_config, submit};
+use crate::cli::exit::Exit;
+use crate::config::{AlertRoute, Config};
+use crate::engine::plan::narrowing::Narrowing;
+use crate::engine::plan::planner;
+use crate::engine::ports::Received;
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::{Hints, Intake, Part};
+use crate::investigation::mask::Mask;
+use crate::investigation::routing::Facts;
+use crate::roles::secrets;
+use crate::roles::worker::intake::{hints, named_chain};
+
+/// What becomes of an alert, and why. Fields are added and never removed.
+#[derive(Debug, Serialize)]
+struct Chosen {
+    title: String,
+    /// `None`: no route matches.
+    route: Option<String>,
+    /// The matchers of the route.
+    because: Vec<String>,
+    /// Of each route before it, the first matcher that does not hold, with the value of the alert.
+    not: Vec<String>,
+    /// Why it ends without an investigation.
+    ignored_because: Option<String>,
+    chain: String,
+    /// `header`, `route`, `alert_types` or `default`.
+    chain_from: &'static str,
+    /// Patterns of the route and of the header, which leave these of the tools of the chain; `None` for all.
+    tools_of_route: Option<Vec<String>>,
+    tools_of_header: Option<String>,
+    priority: &'static str,
+    cooldown_s: u64,
+}
+
+pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result<Exit> {
+    let config = load_config(global)?;
+    let RoutesCommand::Test(args) = command;
+    let intake = Intake::new(config.sources.all());
+    if let Some(name) = args.source.as_deref().filter(|name| !intake.sources().contains(name)) {
+        bail!("{}", unknown_source(intake.sources(), name));
+    }
+    let body = submit::read(&args.file)?;
+    let received = received(&args);
+    let hints = hints(&received);
+    let suffix = args.suffix.as_ref().map(ToString::to_string).unwrap_or_default();
+    let hints = Hints { source: args.source.clone().or(hints.source), suffix, ..hints };
+    let parts = match hints.part {
+        Some(_) => intake.part(&body, &hints).map(|part| vec![part]),
+        None => intake.read(&body, &hints),
+    };
+    let parts = parts.with_context(|| format!("{} is not an alert", submit::named(&args.file)))?;
+    let mask = secrets::mask(&config, None)?;
+    let question = Question { config: &config, mask: &mask, received: &received, suffix: &hints.suffix };
+    let chosen: Vec<Chosen> = parts.iter().map(|part| question.chosen(part)).collect::<anyhow::Result<_>>()?;
+    if args.json {
+        print(&json_lines(&chosen)?)?;
+        return Ok(Exit::Done);
+    }
+    let blocks: Vec<String> = chosen.iter().map(|chosen| chosen.lines().join("\n")).collect();
+    print(&[blocks.join("\n\n")])?;
+    Ok(Exit::Done)
+}
+
+/// The message that the arguments describe.
+fn received(args: &RoutesTestArgs) -> Received {
+    let canonical = |name: &str| bus::ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
+    let headers =
+        args.headers.iter().filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
+    Received {
+        alert_id: SessionId(Uuid::nil()),
+        body_sha256: [0; 32],
+        body: None,
+        headers: Value::Object(headers.collect()),
+        subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
+        stream_sequence: 0,
+        queued_at: Utc::now(),
+    }
+}
+
+/// What a route is chosen by.
+struct Question<'q> {
+    config: &'q Config,
+    mask: &'q Mask,
+    received: &'q Received,
+    suffix: &'q str,
+}
+
+impl Question<'_> {
+    fn chosen(&self, part: &Part) -> anyhow::Result<Chosen> {
+        let Self { config, mask, received, suffix } = self;
+        let facts = Facts::of(part, suffix);
+        let route = config.routes.first(&facts);
+        let earlier = config.routes.iter().take_while(|earlier| Some(*earlier) != route);
+        let shown = |text: &str| mask.apply(text).into_owned();
+        let failing = |earlier: &AlertRoute| {
+            let matcher = earlier.matchers.iter().find(|matcher| !matcher.matches(&facts))?;
+            let value = shown(facts.get(matcher.name()));
+            Some(format!("{}: {matcher} does not hold for {value:?}", earlier.name))
+        };
+        let (named, alert) = (named_chain(received, route), &part.alert);
+        let chain = planner::choose(config, &alert.alert_type, named.as_deref())?.name;
+        let of_header = named_chain(received, None).is_some();
+        let is_of_type =
+            config.agent_chains.get(chain).is_some_and(|chain| chain.alert_types.contains(&alert.alert_type));
+        let chain_from = match (of_header, &named) {
+            (true, _) => "header",
+            (false, Some(_)) => "route",
+            (false, None) if is_of_type => "alert_types",
+            (false, None) => "default",
+        };
+        let tools_of_header = received.headers.get(bus::TOOLS).and_then(Value::as_str).map(ToOwned::to_owned);
+        Narrowing::new(config, route, tools_of_header.as_deref())?;
+        let tools = route.and_then(|route| route.tools.as_ref());
+        Ok(Chosen {
+            title: shown(&alert.title),
+            route: route.map(|route| route.name.clone()),
+            because: route.iter().flat_map(|route| &route.matchers).map(ToString::to_string).collect(),
+            not: earlier.filter_map(failing).collect(),
+            ignored_because: route.and_then(AlertRoute::ignored_because),
+            chain: chain.to_owned(),
+            chain_from,
+            tools_of_route: tools.map(|tools| tools.iter().map(ToString::to_string).collect()),
+            tools_of_header,
+            priority: route.and_then(|route| route.priority).unwrap_or(alert.severity).as_str(),
+            cooldown_s: route.and_then(|route| route.cooldown).unwrap_or(config.dedupe.cooldown).as_secs(),
+        })
+    }
+}
+
+impl Chosen {
+    fn lines(&self) -> Vec<String> {
+        let line = |name: &str, text: &str| format!("  {name:<10}{text}");
+        let because =
+            if self.because.is_empty() { "it matches every alert".to_owned() } else { self.because.join(" and ") };
+        let mut lines = vec![self.title.clone()];
+        lines.push(match &self.route {
+            Some(route) => line("route", &format!("{route}, because {because}")),
+            None => line("route", "none"),
+        });
+        lines.extend(self.not.iter().map(|not| line("not", not)));
+        if let Some(because) = &self.ignored_because {
+            lines.push(line("ignored", because));
+            return lines;
+        }
+        lines.push(line("chain", &format!("{}, by the {}", self.chain, self.chain_from)));
+        let patterns = [self.tools_of_route.as_ref().map(|tools| tools.join(", ")), self.tools_of_header.clone()];
+        let patterns: Vec<String> = patterns.into_iter().flatten().collect();
+        let tools = match patterns.as_slice() {
+            [] => "all of the chain".to_owned(),
+            patterns => format!("those of the chain that are named by {}", patterns.join(" and by ")),
+        };
+        lines.push(line("tools", &tools));
+        lines.push(line("priority", &format!("{}, if tarsy receive publishes it", self.priority)));
+        lines.push(line("cooldown", &format!("{} s", self.cooldown_s)));
+        lines
+    }
+}
