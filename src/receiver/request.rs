@@ -196,8 +196,8 @@ fn described(headers: &HeaderMap, rules: &HeaderRules, cover: HeaderCover) -> Re
     Ok((forwarded, ignored))
 }
 
-/// The tenant in the query, or in the header that Mimir, Loki and Cortex have for it. The header of tarsy goes before. A
-/// signature covers none of them.
+/// The tenant in the query, or in the header that Mimir, Loki and Cortex have for it. The header of tarsy goes before.
+/// A signature covers none of them.
 fn tenant(head: &Parts, rules: &HeaderRules, cover: HeaderCover) -> Option<(&'static str, String)> {
     let is_given = head.headers.contains_key(headers::TENANT);
     if cover == HeaderCover::Uncovered || is_given || !rules.forwarded.contains(&headers::TENANT) {

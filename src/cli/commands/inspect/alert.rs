@@ -116,8 +116,8 @@ impl Reading<'_> {
         Ok(alerts)
     }
 
-    /// A sentence for each decision, as `decisions`; what gave each field, as `why`; and remarks, as `notes`. The masked
-    /// body is read, so no value of a secret field is shown.
+    /// A sentence for each decision, as `decisions`; what gave each field, as `why`; and remarks, as `notes`. The
+    /// masked body is read, so no value of a secret field is shown.
     fn origins(&self, part: Option<u32>) -> Result<Map<String, Value>, IntakeError> {
         let written = self.intake.part(self.body, &Hints { part, ..self.hints.clone() })?;
         let masked = masked::body(self.mask, self.body, &self.hints);

@@ -44,8 +44,10 @@ fn document(text: &str) -> Option<Value> {
                 let Open { name, fields, text } = open.pop()?;
                 add(open.last_mut().map_or(&mut root, |outer| &mut outer.fields), name, value(fields, text.trim()));
             }
+            // A text beside the element is no XML.
+            Event::Text(text) if open.is_empty() && !text.trim().is_empty() => return None,
             Event::Text(text) => open.last_mut().into_iter().for_each(|open| open.text.push_str(&text)),
-            Event::CData(text) => open.last_mut().into_iter().for_each(|open| open.text.push_str(&text)),
+            Event::CData(text) => open.last_mut()?.text.push_str(&text),
             Event::GeneralRef(entity) => {
                 let character = entity.resolve_char_ref().ok()?.map(String::from);
                 let named = || resolve_predefined_entity(&entity).map(str::to_owned);

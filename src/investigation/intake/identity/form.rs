@@ -68,7 +68,7 @@ pub(in crate::investigation::intake) fn title(text: &str) -> Option<String> {
         let is_event = pieces(word).len() > 1 && is_all_state(word);
         let says_state = is_state(word) || is_event || is_split_state(word);
         let says_nothing = is_empty || is_measured || says_state || FILLING.contains(lower.as_str());
-        if !says_nothing && parse_time(word).is_none() {
+        if !says_nothing && !is_time(word) {
             kept.push(lower);
         }
     }

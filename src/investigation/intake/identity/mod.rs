@@ -91,9 +91,7 @@ fn named_in_texts(parts: &[Part]) -> Option<Part> {
     use Class::{Alert, Condition, ConditionId, Incident, Key, Label, Resource, Soft};
     const TEXTS: [&str; 6] = ["message", "title", "summary", "subject", "description", "text"];
     let names = |part: &Part| matches!(part.class, Key | Soft | Incident | Alert | ConditionId | Resource | Label);
-    let mut conditions = parts.iter().filter(|part| part.class == Condition).peekable();
-    // `nightly-files-db-1` is the name of a job with its machine.
-    if parts.iter().any(names) || conditions.peek().is_none() || conditions.any(|part| form::is_exact(&part.value)) {
+    if parts.iter().any(names) || !parts.iter().any(|part| part.class == Condition) {
         return None;
     }
     let is_text = |part: &&Part| TEXTS.iter().any(|end| part.word.ends_with(end));

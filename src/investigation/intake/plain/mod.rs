@@ -84,7 +84,7 @@ pub(super) fn read_json(value: &Value, received_at: Option<DateTime<Utc>>) -> Re
     let by_name = name.as_deref().map(|name| subject::title(name, &place(name)));
     let found = fields.first(&words::TITLES, &labels).or_else(|| facts::title(&facts));
     let of_title = || fields.first(&words::SHORT_TITLES, &labels).filter(|title| is_type(title));
-    let alert_type = name.clone().or_else(of_title);
+    let alert_type = name.or_else(of_title);
     let identity = identity::identity(value);
     let member = fingerprint::member_of_key("json", &identity.key);
     let mut outline = Outline::default();

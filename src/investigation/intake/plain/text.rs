@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::state;
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::intake::reading::Reading;
-use crate::investigation::intake::{fingerprint, identity};
+use crate::investigation::intake::{clean, fingerprint, identity};
 use crate::investigation::sources::{Note, Traced, Word, is_severity_word, severity_of, status_of};
 
 /// With fewer such lines a text has no fields.
@@ -14,9 +14,9 @@ const MIN_FIELDS: usize = 3;
 const MAX_FIELDS: usize = 64;
 const MAX_NAME_CHARS: usize = 32;
 const MAX_NAME_WORDS: usize = 3;
-/// The first lines, and of each the first characters, give the key and the fields. A text that is stored in part keeps
-/// more of its beginning.
+/// The first lines give fields, and of the key words; what is behind them counts as it is written.
 const MAX_LINES: usize = 64;
+/// The words of a longer line count as they are written.
 const MAX_LINE_CHARS: usize = 512;
 
 /// An alert of plain text. Its first line may begin with its state: `[RESOLVED] disk full`. A text that differs only in
@@ -31,14 +31,6 @@ pub(in crate::investigation::intake) fn read_text(text: &str) -> Reading {
 /// The key of a text.
 pub(in crate::investigation::intake) fn text_key(text: &str) -> String {
     read_text(text).fingerprint.unwrap_or_default()
-}
-
-/// The lines that count.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().take(MAX_LINES).map(|line| {
-        let end = line.char_indices().nth(MAX_LINE_CHARS).map_or(line.len(), |(end, _)| end);
-        line.get(..end).unwrap_or(line)
-    })
 }
 
 fn first_line(text: &str) -> &str {
@@ -86,11 +78,15 @@ fn of_words(text: &str) -> Reading {
     }
 }
 
-/// The hash of the words that name something, with this first line; of the whole text if there are none.
+/// The hash of the words that name something, with this first line; of the whole text if there are none. Two long texts
+/// that differ anywhere are two.
 fn key(first: &str, text: &str) -> String {
-    let others = lines(text).filter(|line| !line.trim().is_empty()).skip(1);
-    let lines: Vec<String> = lines(first).chain(others).filter_map(identity::stable_title).collect();
-    let words = lines.join("\n");
+    let others = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
+    let lines = std::iter::once(first).chain(others).enumerate().filter_map(|(at, line)| {
+        let is_long = at >= MAX_LINES || line.chars().nth(MAX_LINE_CHARS).is_some();
+        if is_long { Some(line.to_owned()) } else { identity::stable_title(&clean::line(line, MAX_LINE_CHARS)) }
+    });
+    let words = lines.collect::<Vec<_>>().join("\n");
     fingerprint::of_body(if words.is_empty() { text.trim() } else { &words }.as_bytes())
 }
 
@@ -106,7 +102,7 @@ fn severity(line: &str) -> Option<(Severity, &str)> {
 /// The lines with a name and a value, as an object; `None` for a text with hardly any.
 fn fields(text: &str) -> Option<Value> {
     let mut fields = Map::new();
-    for (name, value) in lines(text).filter_map(field).take(MAX_FIELDS) {
+    for (name, value) in text.lines().take(MAX_LINES).filter_map(field).take(MAX_FIELDS) {
         fields.entry(name).or_insert_with(|| Value::String(value.to_owned()));
     }
     (fields.len() >= MIN_FIELDS).then_some(Value::Object(fields))

@@ -231,7 +231,7 @@ fn severity_note(item: &Item<'_>) -> Option<Note> {
     Some(Note::Differ(format!("{key} is {word:?}, and {other} is {less:?}")))
 }
 
-/// The organisation of a Grafana that has several. The first one is that of a Grafana with one, and has no name in keys.
+/// The organisation of a Grafana that has several. The first one is that of a Grafana with one, and is in no key.
 fn organisation(body: &Map<String, Value>) -> Option<String> {
     let id = body.get("orgId").and_then(Value::as_u64).filter(|id| *id > 1)?;
     Some(format!("org-{id}"))

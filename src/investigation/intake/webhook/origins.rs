@@ -61,11 +61,12 @@ pub(super) fn status(status: AlertStatus, items: &[Item<'_>]) -> Traced {
     let because = match status {
         AlertStatus::Test => "its alerts are those of Grafana's button for a test".to_owned(),
         AlertStatus::Resolved if of == 0 => "the group says so, and has no alerts".to_owned(),
-        AlertStatus::Resolved => format!("{of} of {of} alerts have ended"),
+        AlertStatus::Resolved if of == 1 => "its alert has ended".to_owned(),
+        AlertStatus::Resolved => format!("all {of} alerts have ended"),
         _ if firing == 0 && of > 0 => "the group says so: alerts that its sender left out may still fire".to_owned(),
         _ if of == 0 => "nothing says that it has ended".to_owned(),
         AlertStatus::Firing | AlertStatus::Acknowledged | AlertStatus::Ignored => {
-            format!("{firing} of {of} alerts fire")
+            format!("{firing} of {of} alerts {}", if firing == 1 { "fires" } else { "fire" })
         }
     };
     Traced::rule("status", status.as_str(), because)
