@@ -22,9 +22,8 @@ const MEASURED: WordList = WordList::new(
 
 /// Words behind a number that is measured.
 const UNITS: WordList = WordList::new(
-    "s sec secs second seconds min mins minute minutes h hr hrs hour hours d day days week weeks ms kb mb gb tb kib mib \
-     gib bytes percent times attempts messages errors requests sekunde sekunden minuten stunde stunden tag tage prozent \
-     segundos minutos horas días secondes heures jours",
+    "second seconds minute minutes hour hours day days week weeks kb mb gb tb kib mib gib bytes percent sekunde sekunden \
+     minuten stunde stunden tag tage prozent segundos minutos horas días secondes heures jours",
 );
 
 /// The words of a text without states, severities, times and numbers with a unit, for texts and their comparison.

@@ -47,6 +47,13 @@ const OF_CHECK: WordList = WordList::new(
 );
 /// A longer word is no mark of a title.
 const MAX_MARK_BYTES: usize = 80;
+/// Pieces of the keys of things that may have a problem.
+const THINGS: WordList = WordList::new(
+    "host hosts hostname node nodename server servername device devicename machine vm instance service app application \
+     component resource target entity object container pod namespace deployment workload queue topic database db disk \
+     volume interface port endpoint domain address ip url site check monitor probe sensor job rule policy alarm \
+     alertname cluster region labels tags build rechner",
+);
 const SEVERITIES: [&str; 4] = ["severity", "criticality", "priority", "level"];
 
 /// What one field says.
@@ -276,9 +283,10 @@ fn of_title(title: &str) -> Option<Evidence> {
 }
 
 /// A message that a person has sent to try the way: its kind is `test` or `ping`, or its title is only that of a test.
-/// Beside a state or a severity it is an alert about a test.
+/// Beside a state, a severity or the name of a thing it is an alert: of a check by `ping`, or about a test.
 fn of_test(facts: &[&Fact<'_>], title: Option<&str>) -> Option<Evidence> {
-    if facts.iter().any(|fact| is_state(fact) || SEVERITIES.contains(&fact.last())) {
+    let names_thing = |fact: &Fact<'_>| fact.key.iter().chain(&fact.owner).any(|piece| THINGS.contains(piece));
+    if facts.iter().any(|fact| is_state(fact) || SEVERITIES.contains(&fact.last()) || names_thing(fact)) {
         return None;
     }
     let is_kind = |fact: &&&Fact<'_>| is_message(fact) || is_ambiguous(fact) || fact.word() == "eventname";

@@ -150,6 +150,8 @@ mod tests {
             "host 10.0.0.2 down",
             "port 80 closed",
             "port 443 closed",
+            "queue 7 messages lost",
+            "queue 8 messages lost",
             "load\nweb1",
             "load\nweb2",
         ];

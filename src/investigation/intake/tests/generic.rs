@@ -112,3 +112,19 @@ fn the_severity_is_found_in_an_envelope() {
         Severity::Critical
     );
 }
+
+#[test]
+fn a_message_of_the_kind_test_that_names_a_thing_is_an_alert() {
+    for (body, status) in [
+        (json!({"event": "ping", "payload": {"message": "webhook works"}, "delivery_id": "x"}), AlertStatus::Test),
+        (json!({"event_name": "test", "data": {"message": "This is a test payload."}}), AlertStatus::Test),
+        (json!({"title": "Test notification", "token": "x"}), AlertStatus::Test),
+        (json!({"text": "Test message queue is full"}), AlertStatus::Firing),
+        (json!({"type": "ping", "host": "web-1", "message": "packet loss 100 %"}), AlertStatus::Firing),
+        (json!({"check": {"type": "ping", "address": "10.0.0.1"}, "rtt": "timeout"}), AlertStatus::Firing),
+        (json!({"kind": "test", "service": "checkout", "message": "the suite is red"}), AlertStatus::Firing),
+        (json!({"event": "test", "message": "it broke", "severity": "high"}), AlertStatus::Firing),
+    ] {
+        assert_eq!(read_json(&body).status, status, "{body}");
+    }
+}
