@@ -47,6 +47,12 @@ pub fn covered_by_cooldown(session: &str, ago: Option<Duration>) -> String {
     )
 }
 
+/// The alert was above the limit of its route.
+pub fn limited(session: &str, route: &str, max_per_hour: u64) -> String {
+    let most = format::count(usize::try_from(max_per_hour).unwrap_or(usize::MAX), "investigation");
+    format!("not investigated: route {route} opens at most {most} an hour. Session {} lists the alert.", short(session))
+}
+
 /// The workers that have sent their status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Workers {

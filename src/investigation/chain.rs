@@ -87,6 +87,8 @@ pub enum RunStatus {
     TimedOut,
     /// Ended on request.
     Cancelled,
+    /// Nothing was investigated: it lists alerts above the limit of their route. Of sessions only.
+    Limited,
     /// A word of a later version. Only reports have it: a worker refuses a session whose status it does not know.
     #[serde(skip_deserializing, untagged)]
     Unknown(LaterWord),
@@ -94,7 +96,8 @@ pub enum RunStatus {
 
 impl RunStatus {
     /// All that this version knows.
-    pub const ALL: [Self; 5] = [Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::TimedOut];
+    pub const ALL: [Self; 6] =
+        [Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::TimedOut, Self::Limited];
 
     /// The word in the store and in `--json`.
     pub fn as_str(self) -> &'static str {
@@ -105,6 +108,7 @@ impl RunStatus {
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
             Self::TimedOut => "timed_out",
+            Self::Limited => "limited",
         }
     }
 
@@ -114,7 +118,7 @@ impl RunStatus {
         let ends_as = |event_type| EventDraft::new(event_type, content, metadata);
         match self {
             Self::Unknown(_) | Self::Running | Self::Completed => ends_as(EventType::SessionCompleted),
-            Self::Failed => ends_as(EventType::SessionFailed).failed(),
+            Self::Failed | Self::Limited => ends_as(EventType::SessionFailed).failed(),
             Self::TimedOut => ends_as(EventType::SessionTimedOut).failed(),
             Self::Cancelled => ends_as(EventType::SessionCancelled).failed(),
         }
@@ -212,9 +216,11 @@ pub fn next(record: &SessionRecord) -> Next {
             Some(status) => Next::Finish(Conclusion { status, analysis: None, error: None }),
             None => Next::Begin(following),
         },
-        status @ (RunStatus::Unknown(_) | RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut) => {
-            Next::Finish(Conclusion { status, analysis: None, error: errors(record, stage) })
-        }
+        status @ (RunStatus::Unknown(_)
+        | RunStatus::Failed
+        | RunStatus::Cancelled
+        | RunStatus::TimedOut
+        | RunStatus::Limited) => Next::Finish(Conclusion { status, analysis: None, error: errors(record, stage) }),
     }
 }
 
@@ -298,7 +304,10 @@ fn finding(run: &ExecutionRecord) -> String {
         (Some(analysis), _) => analysis.clone(),
         (None, RunStatus::Cancelled) => "No analysis: this agent was cancelled.".to_owned(),
         (None, RunStatus::TimedOut) => "No analysis: this agent ran out of time.".to_owned(),
-        (None, RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed) => {
+        (
+            None,
+            RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed | RunStatus::Limited,
+        ) => {
             format!("No analysis: this agent failed: {}", run.error.as_deref().unwrap_or("no reason is known"))
         }
     }

@@ -26,6 +26,10 @@ pub struct AlertReport {
     pub disposition: DispositionKind,
     /// The session that covers it, for a joined alert.
     pub joined_session_id: Option<SessionId>,
+    /// The route whose limit of an hour kept the alert from being investigated. Such an alert is listed in
+    /// `joined_session_id`, or is the one whose session lists the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<String>,
     pub subject: String,
     /// Its sequence in the stream of alerts.
     pub stream_sequence: i64,

@@ -184,6 +184,7 @@ pub struct StatusCounts {
     pub failed: i64,
     pub cancelled: i64,
     pub timed_out: i64,
+    pub limited: i64,
 }
 
 #[cfg(test)]

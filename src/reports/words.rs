@@ -27,6 +27,9 @@ pub fn state(report: &AlertReport, now: DateTime<Utc>) -> String {
         let mark = session.mark.map(|mark| format!("{}, ", mark.word())).unwrap_or_default();
         return format!("{mark}{status}{} {when} {took}{cancelling}", reason.unwrap_or_default());
     }
+    if let (Some(route), Some(list)) = (&report.limited_by, report.joined_session_id) {
+        return format!("not investigated: limit of route {route}; see session {}", list.short());
+    }
     match (report.disposition, report.joined_session_id) {
         (DispositionKind::Joined, Some(session)) => format!("joined session {}: same fingerprint", session.short()),
         (DispositionKind::Ended, _) if report.dead_detail.is_some() => report.dead_detail.clone().unwrap_or_default(),

@@ -20,7 +20,7 @@ use super::error::Error;
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
 /// The rights that a worker needs on each table. A worker that prunes also needs DELETE.
-const RIGHTS: [(&str, &str); 17] = [
+const RIGHTS: [(&str, &str); 18] = [
     ("agent_executions", "SELECT INSERT UPDATE"),
     ("alert_sessions", "SELECT INSERT UPDATE"),
     ("alert_updates", "SELECT INSERT"),
@@ -29,6 +29,7 @@ const RIGHTS: [(&str, &str); 17] = [
     ("event_key", "SELECT"),
     ("llm_interactions", "INSERT"),
     ("notifications", "SELECT INSERT UPDATE"),
+    ("route_turns", "SELECT INSERT UPDATE"),
     ("schema_compatibility", "SELECT"),
     ("session_plans", "SELECT INSERT"),
     ("session_recoveries", "SELECT INSERT"),

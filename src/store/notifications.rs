@@ -8,7 +8,8 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::engine::ports::{
-    Backlog, DueNotification, NotificationClaim, NotificationResult, Notifications, OpenRequest, StoreError,
+    Backlog, DueNotification, JoinRequest, NotificationClaim, NotificationResult, Notifications, OpenRequest,
+    StoreError,
 };
 use crate::investigation::notification::NotificationKey;
 use crate::investigation::notification::route::{Filters, Planned};
@@ -29,6 +30,11 @@ impl Outgoing {
     /// The rows of a session that opens; a question has none.
     pub(super) fn of_session(&self, request: &OpenRequest) -> Vec<Planned> {
         if request.parent.is_some() { Vec::new() } else { self.filters.of_session(&request.plan.chain) }
+    }
+
+    /// The rows of a session that lists alerts above a limit.
+    pub(super) fn of_list(&self, request: &JoinRequest) -> Vec<Planned> {
+        request.limit.as_ref().map(|limit| self.filters.of_session(&limit.chain)).unwrap_or_default()
     }
 
     pub(super) fn of_dead_letter(&self) -> Vec<Planned> {

@@ -64,6 +64,7 @@ diesel::table! {
         covered_updates -> Int4,
         fired_at -> Nullable<Timestamptz>,
         mark -> Nullable<Text>,
+        limited_route -> Nullable<Text>,
     }
 }
 
@@ -178,6 +179,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    route_turns (route) {
+        route -> Text,
+        turn -> Int8,
+    }
+}
+
+diesel::table! {
     schema_compatibility (only_row) {
         only_row -> Bool,
         oldest_program -> Text,
@@ -281,6 +289,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     event_key,
     llm_interactions,
     notifications,
+    route_turns,
     schema_compatibility,
     session_plans,
     session_recoveries,

@@ -57,8 +57,13 @@ impl Sessions for Store {
     }
 
     async fn join(&self, request: JoinRequest) -> Result<Option<Opened>, StoreError> {
-        let write = Open::join_only(request);
-        Ok(self.run(Operation::Join, move |connection| write.join(connection)).await?)
+        let planned = self.outgoing.of_list(&request);
+        let write = Open::join_only(request, planned);
+        let opened = self.run(Operation::Join, move |connection| write.join(connection)).await?;
+        if let Some(Opened::Limited { .. }) = &opened {
+            self.outgoing.has_changed();
+        }
+        Ok(opened)
     }
 
     async fn waited(&self, alert: SessionId) -> Result<Duration, StoreError> {

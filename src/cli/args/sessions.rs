@@ -101,6 +101,7 @@ impl ValueEnum for RunStatus {
             Self::Completed => PossibleValue::new("completed").help("With an analysis"),
             Self::Failed => PossibleValue::new("failed").help("Without one"),
             Self::Cancelled => PossibleValue::new("cancelled").help("On request"),
+            Self::Limited => PossibleValue::new("limited").help("Lists alerts above the limit of their route"),
             Self::TimedOut => PossibleValue::new("timed-out").alias("timed_out").help("Past its deadline"),
         })
     }

@@ -125,6 +125,22 @@ async fn an_alert_within_the_cooldown_leads_to_the_session_that_covers_it() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_alert_above_the_limit_of_its_route_leads_to_the_session_that_lists_it() {
+    let target = "0198b2c4-0000-7f80-9a1b-2c3d5e19c7f0";
+    let mut event = story().pop().unwrap();
+    event.session_seq = 1;
+    event.event_type = EventType::Joined;
+    event.metadata = json!({"joined_session_id": target, "reason": "limited", "route": "storage", "max_per_hour": 2});
+    let mut case = case(options());
+    let watched = case.watch.follow(session(), feed(vec![event]), pending()).await.unwrap();
+    assert_eq!(watched, Watched::Follow(SessionId::parse(target).unwrap()));
+    assert_eq!(
+        case.out.text(),
+        "not investigated: route storage opens at most 2 investigations an hour. Session 5e19c7f0 lists the alert.\n"
+    );
+}
+
 fn waiting(text: &str) -> Waiting {
     Waiting { text: text.to_owned(), reason: "queued".to_owned(), complete: true }
 }

@@ -223,10 +223,15 @@ impl<W: World> Shared<W> {
     async fn join_or_open(&self, received: Arc<Received>, prepared: &Arc<PreparedAlert>) -> Result<Admission, Failure> {
         let id = received.alert_id;
         if prepared.thread.is_none() {
-            let PreparedAlert { alert, force, .. } = &**prepared;
-            let (alert, force, cooldown) = (alert.clone(), *force, self.cooldown(prepared));
-            let on_acknowledged = self.settings.on_acknowledged;
-            let request = JoinRequest { alert_id: id, alert, cooldown, force, on_acknowledged };
+            let request = JoinRequest {
+                alert_id: id,
+                alert: prepared.alert.clone(),
+                cooldown: self.cooldown(prepared),
+                force: prepared.force,
+                limit: prepared.limit.clone(),
+                worker_name: self.settings.worker_name.clone(),
+                on_acknowledged: self.settings.on_acknowledged,
+            };
             if let Some(opened) = self.ports.sessions.join(request).await? {
                 return Ok(self.opened(id, opened, Instant::now(), None));
             }
@@ -301,7 +306,7 @@ impl<W: World> Shared<W> {
 
     async fn open(&self, id: SessionId, prepared: PreparedAlert, planned: Planned) -> Result<Admission, StoreError> {
         let cooldown = self.cooldown(&prepared);
-        let PreparedAlert { alert, other_parts: _, route: _, force, retry_of, thread } = prepared;
+        let PreparedAlert { alert, other_parts: _, route: _, force, limit, retry_of, thread } = prepared;
         let Planned { plan, started, awaited_servers: _ } = planned;
         let span = trace::claim();
         let (record, first_stage) = session::opened(id, plan.clone());
@@ -319,6 +324,7 @@ impl<W: World> Shared<W> {
             first_stage,
             cooldown,
             force,
+            limit,
             on_acknowledged: self.settings.on_acknowledged,
             retry_of,
             parent: thread.map(|thread| thread.root),
@@ -362,6 +368,11 @@ impl<W: World> Shared<W> {
             Opened::CoveredByCooldown(target) => {
                 metrics::counter!("tarsy_alerts_joined_total", "reason" => "cooldown").increment(1);
                 tracing::info!(session_id = %id, %target, "alert covered by a completed session: cooldown");
+                Admission::Placed
+            }
+            Opened::Limited { list, route } => {
+                tracing::warn!(session_id = %id, %list, route, "alert above the limit of its route: not investigated");
+                metrics::counter!("tarsy_alerts_limited_total", "route" => route).increment(1);
                 Admission::Placed
             }
             Opened::TargetCancelling(target) => {

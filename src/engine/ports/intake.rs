@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::dead_letter::Refusal;
 use super::journal::StoreError;
+use super::sessions::RouteLimit;
 use crate::config::AlertRoute;
 use crate::investigation::alert::Alert;
 use crate::investigation::follow_up::Thread;
@@ -72,6 +73,8 @@ pub struct PreparedAlert {
     pub route: Option<AlertRoute>,
     /// The producer asks for a new investigation: the cooldown does not cover this alert.
     pub force: bool,
+    /// The limit of its route; `None` if it has none, or if the producer asks for a new investigation.
+    pub limit: Option<RouteLimit>,
     /// The session that this one repeats.
     pub retry_of: Option<SessionId>,
     /// The investigation that this alert asks a question about.

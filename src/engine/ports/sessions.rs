@@ -17,6 +17,7 @@ use crate::investigation::alert::policy::OnAcknowledged;
 use crate::investigation::alert_update::Change;
 use crate::investigation::ids::{SessionId, WorkerId};
 use crate::investigation::plan::Plan;
+use crate::investigation::readable::format;
 use crate::investigation::timeline::EventDraft;
 use crate::investigation::trace_context::TraceContext;
 
@@ -38,6 +39,24 @@ pub enum Disposition {
     Dead(DeadReason),
     /// Another alert with a different body has this id.
     UsedId,
+}
+
+/// How many investigations the route of an alert opens in an hour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteLimit {
+    /// The name of the route.
+    pub route: String,
+    /// At least 1.
+    pub max_per_hour: u32,
+    /// The chain that would investigate the alert.
+    pub chain: String,
+}
+
+impl RouteLimit {
+    /// Why an alert above the limit is not investigated, for people.
+    pub fn why(&self) -> String {
+        format!("route {} opens at most {} an hour", self.route, format::count(self.max_per_hour, "investigation"))
+    }
 }
 
 /// Opens a session for an undecided alert, or links it to the open session of its fingerprint.
@@ -67,6 +86,8 @@ pub struct OpenRequest {
     pub cooldown: Duration,
     /// No cooldown covers this alert.
     pub force: bool,
+    /// `None`: its route has no limit, or the alert does not count for it.
+    pub limit: Option<RouteLimit>,
     /// What becomes of it if it is acknowledged and no session is open.
     pub on_acknowledged: OnAcknowledged,
     /// The session that this one repeats.
@@ -78,7 +99,7 @@ pub struct OpenRequest {
     pub parent: Option<SessionId>,
 }
 
-/// Asks whether an alert joins a session or is covered by one, before it is planned.
+/// Asks whether an alert joins a session, is covered by one or exceeds the limit of its route, before it is planned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinRequest {
     /// The alert.
@@ -89,6 +110,10 @@ pub struct JoinRequest {
     pub cooldown: Duration,
     /// No cooldown covers this alert.
     pub force: bool,
+    /// As in [`OpenRequest`].
+    pub limit: Option<RouteLimit>,
+    /// The name of the worker for people.
+    pub worker_name: String,
     /// What becomes of it if it is acknowledged and no session is open.
     pub on_acknowledged: OnAcknowledged,
 }
@@ -104,6 +129,9 @@ pub enum Opened {
     Updated { session: SessionId, changes: Vec<Change> },
     /// Covered by this session, which completed less than the cooldown ago.
     CoveredByCooldown(SessionId),
+    /// This route has opened as many sessions in the last hour as it may: an ended session lists the alert. It may have
+    /// the id of the alert.
+    Limited { list: SessionId, route: String },
     /// The open session of this fingerprint is being cancelled: alerts cannot join it, and no new session may open yet.
     TargetCancelling(SessionId),
     /// The alert asks for no investigation and no session investigates it: it ended without a session.

@@ -51,7 +51,7 @@ impl Intake for FakeIntake {
             text,
         };
         let other_parts = if alert.text == "several" { vec![1, 2] } else { Vec::new() };
-        Ok(PreparedAlert { alert, other_parts, route: None, force, retry_of, thread: None })
+        Ok(PreparedAlert { alert, other_parts, route: None, force, limit: None, retry_of, thread: None })
     }
 
     /// `busy` never ends, `toolless` lacks the tools of one server, `required` those of a server that it may not lack.

@@ -19,13 +19,16 @@ pub enum Outcome {
     Failed,
     TimedOut,
     Cancelled,
+    /// Nothing was investigated: the session lists alerts above the limit of their route.
+    Limited,
     /// The alert was given up, before or after a session was opened.
     DeadLetter,
 }
 
 impl Outcome {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Completed, Self::Failed, Self::TimedOut, Self::Cancelled, Self::DeadLetter];
+    /// In the order of the documents.
+    pub const ALL: [Self; 6] =
+        [Self::Completed, Self::Failed, Self::TimedOut, Self::Cancelled, Self::Limited, Self::DeadLetter];
 
     /// The word in the configuration and in requests.
     pub fn as_str(self) -> &'static str {
@@ -34,6 +37,7 @@ impl Outcome {
             Self::Failed => "failed",
             Self::TimedOut => "timed_out",
             Self::Cancelled => "cancelled",
+            Self::Limited => "limited",
             Self::DeadLetter => "dead_letter",
         }
     }
@@ -46,6 +50,7 @@ impl Outcome {
             RunStatus::Failed => Some(Self::Failed),
             RunStatus::TimedOut => Some(Self::TimedOut),
             RunStatus::Cancelled => Some(Self::Cancelled),
+            RunStatus::Limited => Some(Self::Limited),
         }
     }
 }

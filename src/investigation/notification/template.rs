@@ -213,7 +213,7 @@ impl Values {
             Some(Outcome::Completed) if self.mark.is_empty() => "✅",
             Some(Outcome::Completed) => "⚠️",
             Some(Outcome::TimedOut) => "⏱️",
-            Some(Outcome::Cancelled) => "🚫",
+            Some(Outcome::Cancelled | Outcome::Limited) => "🚫",
             Some(Outcome::Failed | Outcome::DeadLetter) | None => "❌",
         }
     }

@@ -201,7 +201,8 @@ fn joined(report: &AlertReport) -> Vec<String> {
         format!("- {} {} {title}", moment(alert.received_at), code(&alert.alert_id.short(), 40))
     };
     let lines: Vec<String> = report.joined.iter().map(line).collect();
-    if lines.is_empty() { lines } else { section("Alerts that joined", lines) }
+    let title = if report.limited_by.is_some() { "Other alerts above the limit" } else { "Alerts that joined" };
+    if lines.is_empty() { lines } else { section(title, lines) }
 }
 
 fn alert(report: &AlertReport) -> Vec<String> {

@@ -35,6 +35,11 @@ pub fn check_text(body: &[u8]) -> Result<(), String> {
 /// A sentence for the person who asks, when there is nothing to ask about yet.
 pub fn may_ask(report: &AlertReport) -> Result<SessionId, String> {
     let short = report.alert_id.short();
+    if let Some(route) = &report.limited_by {
+        return Err(format!(
+            "alert {short} was not investigated: it was above the limit of route {route}: tarsy sessions rerun {short} investigates it"
+        ));
+    }
     if let Some(joined) = report.joined_session_id {
         let joined = joined.short();
         return Err(format!("alert {short} joined session {joined}: tarsy ask {joined} asks about that one"));

@@ -12,7 +12,8 @@ use crate::reports::{AlertReport, DispositionKind};
 /// A sentence with the reason, and what to do instead.
 pub fn may_rerun(report: &AlertReport) -> Result<(), String> {
     let short = report.alert_id.short();
-    if let Some(joined) = report.joined_session_id {
+    // A listed alert was not investigated, so it can be.
+    if let Some(joined) = report.joined_session_id.filter(|_| report.limited_by.is_none()) {
         let joined = joined.short();
         return Err(format!("alert {short} joined session {joined}: to rerun it: tarsy sessions rerun {joined}"));
     }

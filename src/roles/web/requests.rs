@@ -37,6 +37,9 @@ impl Requests for Backend {
     async fn cancel(&self, cancel: Cancel) -> Result<(), Refusal> {
         let Cancel { session, by } = cancel;
         let report = self.reported(session).await?;
+        if report.limited_by.is_some() {
+            return Err(Refusal::State(format!("alert {} is not investigated", session.short())));
+        }
         if let Some(joined) = report.joined_session_id {
             let (short, joined) = (session.short(), joined.short());
             return Err(Refusal::State(format!("alert {short} joined session {joined}, which continues")));

@@ -13,7 +13,7 @@ use crate::engine::plan::follow_up;
 use crate::engine::plan::narrowing::Narrowing;
 use crate::engine::plan::planner::{self, PlanError};
 use crate::engine::ports::{
-    DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal, Threads, Tools,
+    DeadReason, Intake, Listing, Planned, PrepareError, PreparedAlert, Received, Refusal, RouteLimit, Threads, Tools,
 };
 use crate::investigation::alert::Alert;
 use crate::investigation::chain::RunStatus;
@@ -79,9 +79,11 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             None => alert,
         };
         // An unknown chain, or tools of no server, are refused before any service is asked.
-        self.chain_of(received, &alert, route.as_ref())?;
+        let chain = self.chain_of(received, &alert, route.as_ref())?;
         self.narrowing(received, route.as_ref())?;
-        Ok(PreparedAlert { alert, other_parts, route, force, retry_of: retry_of(received), thread: None })
+        // What a person asks for takes no place of the alerts.
+        let limit = if force { None } else { route.as_ref().and_then(|route| limit(route, chain.name)) };
+        Ok(PreparedAlert { alert, other_parts, route, force, limit, retry_of: retry_of(received), thread: None })
     }
 
     /// Reads the body on a thread of its own: a large or hostile one takes a second, in which a thread of the runtime
@@ -161,6 +163,7 @@ impl<T: Tools, S: Threads> ConfiguredIntake<T, S> {
             other_parts: Vec::new(),
             route: None,
             force: false,
+            limit: None,
             retry_of,
             thread: Some(Box::new(thread)),
         })
@@ -310,6 +313,11 @@ fn agents_without_tools(plan: &Plan) -> impl Iterator<Item = &AgentPlan> {
 /// parent.
 fn misplaced(why: &str) -> PrepareError {
     PrepareError::Refused(Refusal { reason: DeadReason::InvalidParent, detail: format!("a question {why}") })
+}
+
+fn limit(route: &AlertRoute, chain: &str) -> Option<RouteLimit> {
+    let max_per_hour = route.max_per_hour?;
+    Some(RouteLimit { route: route.name.clone(), max_per_hour, chain: chain.to_owned() })
 }
 
 fn retry_of(received: &Received) -> Option<SessionId> {

@@ -105,6 +105,7 @@ impl Store {
                 RunStatus::Failed => &mut counts.failed,
                 RunStatus::Cancelled => &mut counts.cancelled,
                 RunStatus::TimedOut => &mut counts.timed_out,
+                RunStatus::Limited => &mut counts.limited,
             };
             *of = count;
         }

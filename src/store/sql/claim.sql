@@ -4,7 +4,9 @@
 WITH earlier AS (
   SELECT s.status, s.settled_at, s.lease_token, s.lease_epoch, s.lease_expires_at, s.deadline_at, s.attempts,
          s.cancel_requested_at, p.format_version, s.traceparent
-  FROM alert_sessions s JOIN session_plans p ON p.session_id = s.session_id WHERE s.session_id = $1
+  -- A session that only lists alerts has no plan.
+  FROM alert_sessions s LEFT JOIN session_plans p ON p.session_id = s.session_id
+  WHERE s.session_id = $1 AND (p.session_id IS NOT NULL OR s.status <> 'running')
 ), free AS (
   SELECT s.session_id, s.lease_owner, s.worker_name,
          CASE WHEN split_part(s.release_reason, ' ', 1) = s.lease_epoch::text THEN split_part(s.release_reason, ' ', 2)

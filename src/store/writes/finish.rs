@@ -142,7 +142,7 @@ impl From<StageEnded> for EndedStage {
 fn open_status(status: RunStatus) -> RunStatus {
     match status {
         RunStatus::Completed | RunStatus::Running | RunStatus::Unknown(_) => RunStatus::Cancelled,
-        RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut => status,
+        RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut | RunStatus::Limited => status,
     }
 }
 

@@ -1,5 +1,5 @@
 //! Decides in one statement where an alert goes: it opens a session with its first stage, joins the open one of its
-//! fingerprint, is covered by the cooldown of the last one, or ends. An alert with something new for the session that
+//! fingerprint, is covered by the cooldown of the last one, is listed as above the limit of its route, or ends. An alert with something new for the session that
 //! it joins needs the statement twice: the core decides in between what is new.
 
 mod judgement;
@@ -10,11 +10,13 @@ use diesel::prelude::*;
 use diesel::result::Error::DeserializationError;
 use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError};
-use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
+use crate::engine::ports::{
+    Claimed, JoinRequest, Lease, OpenRequest, Opened, RouteLimit, StageBegun, StageChange, StoreError,
+};
+use crate::investigation::alert::{Alert, AlertStatus, MemberReport, Severity};
 use crate::investigation::alert_update::{KnownAlert, ReportedAlert, resolved_members};
 use crate::investigation::ids::SessionId;
 use crate::investigation::notification::route::Planned;
@@ -30,6 +32,8 @@ use crate::store::writes::notify::PlannedRows;
 
 /// Each rival can make one try fail; with 64 rivals, two tries were enough.
 const MAX_TRIES: usize = 10;
+/// The sessions of a route with a limit open one after the other: each rival makes one try fail.
+const MAX_TURNS: usize = 100;
 
 #[derive(Clone, Default)]
 pub(crate) struct Open {
@@ -53,6 +57,7 @@ pub(crate) struct Open {
     severity_word: &'static str,
     /// Seconds until the session's deadline; `None` where no session may be opened.
     timeout: Option<f64>,
+    limit: LimitColumns,
     lease: f64,
     token: Uuid,
     worker: Uuid,
@@ -79,6 +84,31 @@ pub(crate) struct Open {
     words: Vec<String>,
 }
 
+/// The limit of the alert's route; without a route there is none.
+#[derive(Clone, Default)]
+struct LimitColumns {
+    route: Option<String>,
+    max_per_hour: i32,
+    why: String,
+    metadata: Value,
+}
+
+impl LimitColumns {
+    fn new(limit: Option<RouteLimit>, alert: &Alert) -> Self {
+        let Some(limit) = limit else { return Self { metadata: json!({}), ..Self::default() } };
+        let metadata = json!({
+            "route": limit.route, "max_per_hour": limit.max_per_hour, "title": alert.title,
+            "severity": alert.severity.as_str(),
+        });
+        Self {
+            why: limit.why(),
+            route: Some(limit.route),
+            max_per_hour: number::int(limit.max_per_hour),
+            metadata: nul::replace_json(metadata),
+        }
+    }
+}
+
 statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, Nullable<Jsonb>), [
     SqlUuid: alert_id,
     Nullable<Text>: fingerprint,
@@ -96,12 +126,15 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, N
     Text: judgement.severity,
     Bool: opens,
     Double: cooldown,
+    Integer: limit.max_per_hour,
+    Nullable<Text>: limit.route,
     Nullable<Double>: timeout,
-    Double: lease,
     SqlUuid: token,
-    SqlUuid: worker,
     Text: worker_name,
     Text: chain,
+    Text: limit.why,
+    Double: lease,
+    SqlUuid: worker,
     Nullable<SqlUuid>: retry_of,
     Nullable<SqlUuid>: parent,
     Array<Text>: stage_events.event_type,
@@ -119,6 +152,7 @@ statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, N
     Text: event_status,
     Text: event_content,
     Nullable<Jsonb>: event_metadata,
+    Jsonb: limit.metadata,
     Array<Text>: first_stage.stages.name,
     Array<Text>: first_stage.stages.policy,
     Array<SqlUuid>: first_stage.executions.execution_id,
@@ -154,6 +188,7 @@ enum OpenOutcome {
     Opened,
     Joined,
     CoveredByCooldown,
+    Limited,
     TargetCancelling,
     /// The alert has something new: nothing is written.
     Compared,
@@ -203,9 +238,12 @@ struct DispositionRow {
 impl Open {
     /// `planned` are the notifications that the session may need.
     pub(crate) fn new(request: OpenRequest, planned: Vec<Planned>) -> Result<Self, StoreError> {
-        let OpenRequest { alert_id, alert, plan, started, cooldown, force, on_acknowledged, parent, .. } = request;
+        let OpenRequest { alert_id, alert, plan, started, cooldown, force, limit, on_acknowledged, parent, .. } =
+            request;
         let stored = serde_json::to_value(&plan).map_err(|error| StoreError::Conflict(format!("plan: {error}")))?;
-        let join = Self::join_only(JoinRequest { alert_id, alert, cooldown, force, on_acknowledged });
+        let worker_name = request.worker_name;
+        let join = JoinRequest { alert_id, alert, cooldown, force, limit, worker_name, on_acknowledged };
+        let join = Self::join_only(join, planned);
         let (first_stage, stage_events) = match request.first_stage {
             Some(StageBegun { begin, event }) => (Changes::new(StageChange::Begin(begin)), Events::new(vec![event])),
             None => (Changes::default(), Events::default()),
@@ -217,7 +255,6 @@ impl Open {
             lease: request.lease.as_secs_f64(),
             token: request.token,
             worker: request.worker.0,
-            worker_name: nul::replace(request.worker_name),
             chain: nul::replace(plan.chain),
             retry_of: request.retry_of.map(|session| session.0),
             parent: parent.map(|session| session.0),
@@ -230,16 +267,18 @@ impl Open {
             first_stage,
             stage_events,
             traceparent: request.trace.map(|span| span.to_string()),
-            notifications: planned.into(),
             words,
             ..join
         })
     }
 
-    /// Opens nothing: the alert joins a session, is covered by one, ends, or stays undecided.
-    pub(crate) fn join_only(request: JoinRequest) -> Self {
-        let JoinRequest { alert_id, alert, cooldown, force, on_acknowledged } = request;
+    /// Opens no investigation: the alert joins a session, is covered by one, exceeds the limit of its route, ends, or
+    /// stays undecided. `planned` are the notifications that the session may need.
+    pub(crate) fn join_only(request: JoinRequest, planned: Vec<Planned>) -> Self {
+        let JoinRequest { alert_id, alert, cooldown, force, limit, worker_name, on_acknowledged } = request;
         let resolved = resolved_members(&alert.members, &alert.reports);
+        let chain = limit.as_ref().map(|limit| nul::replace(limit.chain.clone())).unwrap_or_default();
+        let limit = LimitColumns::new(limit, &alert);
         let (opens, ended_because) = (alert.is_investigated(on_acknowledged), alert.not_investigated_because());
         Self {
             alert_id: alert_id.0,
@@ -251,6 +290,10 @@ impl Open {
             ended_because: nul::replace(ended_because),
             refs: columns::refs(&alert.refs),
             cooldown: if force { 0.0 } else { cooldown.as_secs_f64() },
+            chain,
+            limit,
+            worker_name: nul::replace(worker_name),
+            notifications: planned.into(),
             judgement: Judgement::before(&alert.members),
             members: alert.members,
             resolved,
@@ -283,7 +326,8 @@ impl Open {
 
     /// Decides where the alert goes. Sent again after a lost reply, it finds what it has decided.
     pub(crate) fn decide(&self, connection: &mut PgConnection) -> QueryResult<Opened> {
-        for _ in 0..MAX_TRIES {
+        let tries = if self.limit.route.is_some() { MAX_TURNS } else { MAX_TRIES };
+        for _ in 0..tries {
             if let Some(Opening::Decided(opened)) = self.write(connection)? {
                 return Ok(opened);
             }
@@ -366,6 +410,11 @@ impl Open {
             }),
             (OpenOutcome::Joined, Some(session)) => Opened::Joined(session),
             (OpenOutcome::CoveredByCooldown, Some(session)) => Opened::CoveredByCooldown(session),
+            // Without another session the alert has opened the list.
+            (OpenOutcome::Limited, list) => Opened::Limited {
+                list: list.unwrap_or(SessionId(self.alert_id)),
+                route: self.limit.route.clone().unwrap_or_default(),
+            },
             (OpenOutcome::TargetCancelling, Some(session)) => Opened::TargetCancelling(session),
             (OpenOutcome::Ended, _) => Opened::NotInvestigated,
             (OpenOutcome::Undecided | OpenOutcome::Compared | OpenOutcome::Dead, _)

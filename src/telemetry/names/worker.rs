@@ -139,6 +139,8 @@ pub(super) const WORKER: &[Metric] = &[
     counter("tarsy_sessions_resumed_total", "sessions resumed after their worker died or released them"),
     counter("tarsy_routes_total", "alerts that got a place, by the route that matched; none: no route did")
         .by("route", ROUTES),
+    counter("tarsy_alerts_limited_total", "alerts above max_per_hour of their route, which are not investigated")
+        .by("route", ROUTES),
     counter("tarsy_alerts_joined_total", "alerts joined to an existing session, by reason (open, cooldown)")
         .by("reason", &["open", "cooldown"]),
     counter("tarsy_alert_updates_total", "changes that joined alerts brought to open sessions").by("change", CHANGES),

@@ -38,6 +38,7 @@ pub(super) fn status(status: RunStatus) -> Markup {
         RunStatus::Failed => ("st failed", "✕", "failed"),
         RunStatus::Cancelled => ("st cancelled", "–", "cancelled"),
         RunStatus::TimedOut => ("st timed_out", "!", "timed out"),
+        RunStatus::Limited => ("st limited", "!", "limited"),
     };
     html! { span class=(class) { i aria-hidden="true" { (sign) } (word) } }
 }
@@ -50,6 +51,7 @@ pub(super) fn question_status(status: RunStatus) -> Markup {
         RunStatus::Completed => ("st completed", "✓", "answered"),
         RunStatus::Failed | RunStatus::TimedOut => ("st other", "–", "no answer"),
         RunStatus::Cancelled => ("st other", "–", "cancelled"),
+        RunStatus::Limited => ("st other", "–", "limited"),
     };
     html! { span class=(class) { i aria-hidden="true" { (sign) } (word) } }
 }

@@ -36,6 +36,7 @@ pub(crate) fn report() -> AlertReport {
         received_at: at(0),
         disposition: DispositionKind::Opened,
         joined_session_id: None,
+        limited_by: None,
         subject: "tarsy.alerts.critical.drill".to_owned(),
         stream_sequence: 18,
         deliveries: 2,

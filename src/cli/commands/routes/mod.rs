@@ -19,6 +19,7 @@ use crate::engine::ports::Received;
 use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, Intake, Part};
 use crate::investigation::mask::Mask;
+use crate::investigation::readable::format;
 use crate::investigation::routing::Facts;
 use crate::roles::secrets;
 use crate::roles::worker::intake::{hints, named_chain};
@@ -43,6 +44,8 @@ struct Chosen {
     tools_of_header: Option<String>,
     priority: &'static str,
     cooldown_s: u64,
+    /// Investigations that the route opens in an hour; `None`: as many as alerts need.
+    max_per_hour: Option<u32>,
 }
 
 pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result<Exit> {
@@ -135,6 +138,7 @@ impl Question<'_> {
             tools_of_route: tools.map(|tools| tools.iter().map(ToString::to_string).collect()),
             tools_of_header,
             priority: route.and_then(|route| route.priority).unwrap_or(alert.severity).as_str(),
+            max_per_hour: route.and_then(|route| route.max_per_hour),
             cooldown_s: route.and_then(|route| route.cooldown).unwrap_or(config.dedupe.cooldown).as_secs(),
         })
     }
@@ -165,6 +169,9 @@ impl Chosen {
         lines.push(line("tools", &tools));
         lines.push(line("priority", &format!("{}, if tarsy receive publishes it", self.priority)));
         lines.push(line("cooldown", &format!("{} s", self.cooldown_s)));
+        if let Some(most) = self.max_per_hour {
+            lines.push(line("limit", &format!("{} an hour", format::count(most, "investigation"))));
+        }
         lines
     }
 }

@@ -88,7 +88,9 @@ fn state(session: &SessionLine) -> String {
         return match session.status {
             RunStatus::Completed => "answered".to_owned(),
             RunStatus::Failed | RunStatus::TimedOut => "no answer".to_owned(),
-            RunStatus::Running | RunStatus::Cancelled | RunStatus::Unknown(_) => status_word(session.status.as_str()),
+            RunStatus::Running | RunStatus::Cancelled | RunStatus::Limited | RunStatus::Unknown(_) => {
+                status_word(session.status.as_str())
+            }
         };
     }
     session.mark.map_or_else(|| status_word(session.status.as_str()), |mark| mark.word().to_owned())

@@ -17,6 +17,8 @@ use crate::store::{AlertReport, DispositionKind, ExecutionReport, SessionReport,
 
 /// Further joined alerts are counted, not listed.
 const MAX_JOINED: usize = 5;
+/// Further alerts above the limit of a route are counted, not listed.
+const MAX_LISTED: usize = 200;
 /// Earlier questions are counted, not listed.
 const MAX_QUESTIONS: usize = 10;
 
@@ -158,15 +160,19 @@ fn joined(report: &AlertReport, style: &Style) -> Vec<String> {
     if report.joined.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![String::new(), format!("  {} joined:", format::count(report.joined.len(), "other alert"))];
-    for alert in report.joined.iter().take(MAX_JOINED) {
+    let (what, shown) = match report.limited_by {
+        Some(_) => ("above the limit, too", MAX_LISTED),
+        None => ("joined", MAX_JOINED),
+    };
+    let mut lines = vec![String::new(), format!("  {} {what}:", format::count(report.joined.len(), "other alert"))];
+    for alert in report.joined.iter().take(shown) {
         let title = alert.title.as_deref().unwrap_or("(no title)");
         let severity = alert.severity.map_or("-", Severity::as_str);
         let line = format!("{}  {}  {severity}  {title}", alert.alert_id.short(), moment(alert.received_at));
         let line = text::clean(&line, style.charset).replace('\n', " ");
         lines.push(format!("    {}", text::cut(&line, style.width.saturating_sub(4), style.charset)));
     }
-    let more = report.joined.len().saturating_sub(MAX_JOINED);
+    let more = report.joined.len().saturating_sub(shown);
     if more > 0 {
         lines.push(format!("    and {more} more (--json lists them)"));
     }

@@ -152,6 +152,6 @@ pub(super) fn status_paint(status: RunStatus) -> Paint {
     match status {
         RunStatus::Completed => Paint::Green,
         RunStatus::Failed | RunStatus::Cancelled | RunStatus::TimedOut => Paint::Red,
-        RunStatus::Running | RunStatus::Unknown(_) => Paint::Plain,
+        RunStatus::Running | RunStatus::Limited | RunStatus::Unknown(_) => Paint::Plain,
     }
 }

@@ -131,6 +131,7 @@ fn completed() -> AlertReport {
         received_at: at(0),
         disposition: DispositionKind::Opened,
         joined_session_id: None,
+        limited_by: None,
         subject: "tarsy.alerts.critical.drill".to_owned(),
         stream_sequence: 18,
         deliveries: 2,
@@ -291,6 +292,12 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
         state(joined),
         ["state        joined session 5e19c7f0: same fingerprint", "Details: tarsy sessions show 5e19c7f0"]
     );
+    let limited = AlertReport {
+        limited_by: Some("storage".to_owned()),
+        joined_session_id: Some(id("5e19c7f0")),
+        ..elsewhere(DispositionKind::Joined)
+    };
+    assert_eq!(state(limited)[0], "state        not investigated: limit of route storage; see session 5e19c7f0");
     let dead = AlertReport {
         dead_reason: Some(DeadReason::UnknownChain),
         dead_detail: Some("header Tarsy-Chain names \"x\"".to_owned()),

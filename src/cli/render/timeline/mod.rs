@@ -142,6 +142,10 @@ impl Timeline {
             let ago = finished.and_then(|at| (event.created_at - at.to_utc()).to_std().ok());
             return messages::covered_by_cooldown(&session, ago);
         }
+        if meta.text("reason").as_deref() == Some("limited") {
+            let route = meta.text("route").unwrap_or_default();
+            return messages::limited(&session, &route, meta.number("max_per_hour").unwrap_or_default());
+        }
         let running = meta.number("running_ms").map(Duration::from_millis);
         messages::joined(&session, meta.text("fingerprint").as_deref(), running)
     }

@@ -1,5 +1,5 @@
-//! `routes`: by its labels and its own facts, an alert gets a chain, fewer tools, a priority, a cooldown, or no
-//! investigation.
+//! `routes`: by its labels and its own facts, an alert gets a chain, fewer tools, a priority, a cooldown, a limit of
+//! an hour, or no investigation.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use crate::investigation::routing::{Facts, Matcher};
 const MAX_ROUTES: usize = 64;
 const MAX_NAME_CHARS: usize = 40;
 const MAX_REASON_CHARS: usize = 120;
+const MAX_PER_HOUR: u32 = 10_000;
 
 /// The routes in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,6 +45,9 @@ pub struct AlertRoute {
     /// Instead of `dedupe.cooldown`.
     #[serde(serialize_with = "written", skip_serializing_if = "is_default")]
     pub cooldown: Option<Duration>,
+    /// Investigations that it opens in an hour, at least 1. Alerts above that are listed in a session.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_per_hour: Option<u32>,
     /// Whether it ends without an investigation.
     #[serde(skip_serializing_if = "is_default")]
     pub ignore: bool,
@@ -81,6 +85,7 @@ impl AlertRoute {
             tools: tools.filter(|tools| !tools.is_empty()),
             priority: priority.and_then(|field| field.choice(&Severity::ALL, Severity::as_str)),
             cooldown: map.duration("cooldown", 0..=30 * 24 * 3_600),
+            max_per_hour: map.number("max_per_hour", 1..=MAX_PER_HOUR),
             ignore: map.flag("ignore").unwrap_or_default(),
             reason: None,
         };
@@ -95,6 +100,7 @@ impl AlertRoute {
             ("tools", self.tools.is_some()),
             ("priority", self.priority.is_some()),
             ("cooldown", self.cooldown.is_some()),
+            ("max_per_hour", self.max_per_hour.is_some()),
         ];
         keys.into_iter().find(|(_, is_given)| *is_given && self.ignore).map(|(key, _)| key)
     }

@@ -61,6 +61,9 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
         EventType::AlertResolved => Row::line(Kind::Joined, "resolved", &content),
         EventType::AlertAcknowledged => Row::line(Kind::Joined, "acknowledged", &content),
         EventType::SessionCompleted => session::completed(&meta),
+        EventType::SessionFailed if meta.text("stop_reason").as_deref() == Some("limited") => {
+            session::end(&meta, content, "limited", Tone::Caution)
+        }
         EventType::SessionFailed => session::end(&meta, content, "failed", Tone::Bad),
         EventType::SessionCancelled => session::end(&meta, content, "cancelled", Tone::Bad),
         EventType::SessionTimedOut => session::end(&meta, content, "timed out", Tone::Bad),

@@ -120,11 +120,18 @@ fn read(connection: &mut PgConnection, id: Uuid) -> QueryResult<Option<AlertRepo
         .order(alerts::alert_id)
         .select((alerts::alert_id, alerts::received_at, alerts::title, alerts::severity))
         .load(connection)?;
+    let limited_by = alert_sessions::table
+        .find(alert.joined_session_id.unwrap_or(alert.alert_id).0)
+        .filter(alert_sessions::status.eq(RunStatus::Limited.as_str()))
+        .select(alert_sessions::limited_route)
+        .first::<Option<String>>(connection)
+        .optional()?;
     Ok(Some(AlertReport {
         alert_id: alert.alert_id,
         received_at: alert.received_at,
         disposition: alert.disposition,
         joined_session_id: alert.joined_session_id,
+        limited_by: limited_by.flatten(),
         subject: alert.subject,
         stream_sequence: alert.stream_sequence,
         deliveries: alert.deliveries,

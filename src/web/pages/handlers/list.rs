@@ -109,6 +109,7 @@ fn sum(counts: &StatusCounts, statuses: &[RunStatus]) -> i64 {
         (RunStatus::Failed, counts.failed),
         (RunStatus::Cancelled, counts.cancelled),
         (RunStatus::TimedOut, counts.timed_out),
+        (RunStatus::Limited, counts.limited),
     ];
     let is_counted = |status: &RunStatus| statuses.is_empty() || statuses.contains(status);
     each.into_iter().filter(|(status, _)| is_counted(status)).map(|(_, count)| count).sum()

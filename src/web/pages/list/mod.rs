@@ -98,8 +98,11 @@ fn system(system: &System) -> Markup {
 
 fn tabs(list: &List<'_>) -> Markup {
     let counts = list.counts;
-    let all =
-        counts.map(|counts| counts.running + counts.completed + counts.failed + counts.cancelled + counts.timed_out);
+    let all = counts.map(|counts| {
+        let ended = counts.completed + counts.failed + counts.cancelled + counts.timed_out + counts.limited;
+        counts.running + ended
+    });
+    let limited = counts.map(|counts| counts.limited).filter(|limited| *limited > 0);
     let tab = |status: Option<RunStatus>, name: &str, count: Option<i64>| {
         let word = status.map_or("", RunStatus::as_str);
         let shown = list.query.filter.status.as_slice();
@@ -119,6 +122,7 @@ fn tabs(list: &List<'_>) -> Markup {
             (tab(Some(RunStatus::Failed), "Failed", counts.map(|counts| counts.failed)))
             (tab(Some(RunStatus::TimedOut), "Timed out", counts.map(|counts| counts.timed_out)))
             (tab(Some(RunStatus::Cancelled), "Cancelled", counts.map(|counts| counts.cancelled)))
+            @if limited.is_some() { (tab(Some(RunStatus::Limited), "Limited", limited)) }
         }
     }
 }

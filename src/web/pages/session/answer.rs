@@ -128,6 +128,9 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
     let id = page.report.alert_id.short();
     let advice = match session.status {
         RunStatus::Cancelled => "It was cancelled. To investigate it again:",
+        RunStatus::Limited => {
+            "Investigate an alert of the list, or raise max_per_hour of its route. To investigate this one:"
+        }
         RunStatus::TimedOut => "It took longer than its deadline allows. To investigate it again:",
         RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed => {
             "Fix the cause, then investigate it again:"
@@ -135,7 +138,7 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
     };
     html! {
         div class={ "part why" @if session.status != RunStatus::Cancelled { " bad" } } {
-            h2 { (if session.status == RunStatus::Cancelled { "Cancelled" } else { "No analysis" }) }
+            h2 { (why_there_is_none(session.status)) }
             div {
                 @match &session.error {
                     Some(error) => p { (sentence(&whole(error))) },
@@ -150,6 +153,16 @@ fn nothing(page: &Session<'_>, session: &SessionReport) -> Markup {
                 @if page.offers_rerun() { p { (submit::link(page.report.alert_id, "Investigate it again")) } }
                 div.cmd { code { "tarsy sessions rerun " (id) } button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" } }
             }
+        }
+    }
+}
+
+fn why_there_is_none(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Cancelled => "Cancelled",
+        RunStatus::Limited => "Not investigated",
+        RunStatus::Unknown(_) | RunStatus::Running | RunStatus::Completed | RunStatus::Failed | RunStatus::TimedOut => {
+            "No analysis"
         }
     }
 }

@@ -18,6 +18,8 @@ use crate::web::pages::words::{NO_TITLE, address, brief, plain, whole};
 const MAX_LABELS: usize = 24;
 /// Joined alerts that are listed.
 const MAX_JOINED: usize = 20;
+/// Of alerts above the limit of a route.
+const MAX_LISTED: usize = 200;
 /// Bytes of the alert in the page.
 const MAX_BODY: usize = 16 * 1024;
 
@@ -54,13 +56,26 @@ fn alert(report: &AlertReport) -> Markup {
                 }
             }
             @if !report.joined.is_empty() {
-                details.raw {
-                    summary { "+" (report.joined.len()) " joined" }
-                    ul { @for joined in report.joined.iter().take(MAX_JOINED) {
-                        li { a href={ "/sessions/" (joined.alert_id) } { (joined.alert_id.short()) } " "
-                            (brief(joined.title.as_deref().unwrap_or(NO_TITLE), 120)) }
-                    } }
+                (others(report))
+            }
+        }
+    }
+}
+
+/// The alerts that joined; those above the limit of a route at once, because the list is all that there is of them.
+fn others(report: &AlertReport) -> Markup {
+    let is_list = report.limited_by.is_some();
+    let (what, shown) = if is_list { ("above the limit, too", MAX_LISTED) } else { ("joined", MAX_JOINED) };
+    let more = report.joined.len().saturating_sub(shown);
+    html! {
+        details.raw open[is_list] {
+            summary { "+" (report.joined.len()) " " (what) }
+            ul {
+                @for joined in report.joined.iter().take(shown) {
+                    li { a href={ "/sessions/" (joined.alert_id) } { (joined.alert_id.short()) } " "
+                        (brief(joined.title.as_deref().unwrap_or(NO_TITLE), 120)) }
                 }
+                @if is_list && more > 0 { li { "and " (more) " more" } }
             }
         }
     }

@@ -2,8 +2,10 @@
 
 use maud::{Markup, html};
 
+use crate::investigation::chain::RunStatus;
+use crate::investigation::ids::SessionId;
 use crate::reports::{AlertReport, DispositionKind};
-use crate::web::pages::words::{other_status, plain, queued, whole};
+use crate::web::pages::words::{other_status, plain, queued, status as status_of, whole};
 
 /// Whether a session may still begin.
 pub(super) fn is_waiting(report: &AlertReport) -> bool {
@@ -12,6 +14,7 @@ pub(super) fn is_waiting(report: &AlertReport) -> bool {
 
 pub(super) fn status(report: &AlertReport) -> Markup {
     match report.disposition {
+        DispositionKind::Joined if report.limited_by.is_some() => status_of(RunStatus::Limited),
         DispositionKind::Joined => other_status("joined"),
         DispositionKind::Dead => html! { span.st.failed { i aria-hidden="true" { "✕" } "dead letter" } },
         DispositionKind::Ended => other_status("not investigated"),
@@ -22,6 +25,9 @@ pub(super) fn status(report: &AlertReport) -> Markup {
 /// What has become of the alert, in the place of an answer.
 pub(super) fn answer(report: &AlertReport) -> Markup {
     let detail = report.dead_detail.as_deref().map(whole);
+    if let (Some(route), Some(list)) = (&report.limited_by, report.joined_session_id) {
+        return limited(report, route, list);
+    }
     match report.disposition {
         DispositionKind::Joined => html! {
             div.part {
@@ -62,5 +68,28 @@ pub(super) fn answer(report: &AlertReport) -> Markup {
         DispositionKind::Undecided | DispositionKind::Opened => html! {
             div.wait { p { "In the queue: a worker has seen this alert, and no step has been committed yet. This page updates by itself." } }
         },
+    }
+}
+
+/// Above the limit of its route.
+fn limited(report: &AlertReport, route: &str, list: SessionId) -> Markup {
+    html! {
+        div.part.why {
+            h2 { "Not investigated" }
+            div {
+                p { "Route " (whole(route)) " had opened as many investigations in an hour as it may. "
+                    a href={ "/sessions/" (list) } { "Session " (list.short()) } " lists this alert with the others." }
+            }
+        }
+        div.part.next {
+            h2 { "Do next" }
+            div {
+                p { "Raise max_per_hour of the route, or investigate this alert alone:" }
+                div.cmd {
+                    code { "tarsy sessions rerun " (report.alert_id.short()) }
+                    button.copy type="button" data-copy-before="" aria-label="Copy the command" { "Copy" }
+                }
+            }
+        }
     }
 }

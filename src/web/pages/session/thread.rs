@@ -14,7 +14,8 @@ const MAX_QUESTION: usize = 4_000;
 pub(super) fn section(page: &Session<'_>) -> Markup {
     let report = page.report;
     let is_over = report.session.as_ref().is_some_and(|session| session.status != RunStatus::Running);
-    let may_ask = is_over && report.parent_id.is_none();
+    // About a list of alerts there is nothing to ask.
+    let may_ask = is_over && report.parent_id.is_none() && report.limited_by.is_none();
     html! {
         section.thread #thread aria-labelledby="h-q" {
             @if !report.questions.is_empty() || may_ask {

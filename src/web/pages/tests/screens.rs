@@ -35,7 +35,12 @@ fn a_session_without_an_answer_has_its_reason_and_what_to_do() {
         ..elsewhere(DispositionKind::Dead)
     };
     let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere(DispositionKind::Joined) };
+    let limited = AlertReport { limited_by: Some("storage".to_owned()), ..joined.clone() };
+    let why = "route storage opens at most 2 investigations an hour";
+    let list = ended(RunStatus::Limited, StopReason::Error, why);
     let states = [
+        ("limited", limited),
+        ("list of limited alerts", AlertReport { limited_by: Some("storage".to_owned()), ..list }),
         ("running", running()),
         ("failed", ended(RunStatus::Failed, StopReason::Error, "no provider is registered")),
         ("timed out", ended(RunStatus::TimedOut, StopReason::Deadline, "past its deadline")),

@@ -360,7 +360,7 @@ async fn an_alert_at_the_end_of_a_session_joins_or_is_covered_and_never_runs_twi
                     *session == ending || anew.contains(session)
                 }
                 Opened::CoveredByCooldown(session) => *session == ending,
-                Opened::TargetCancelling(_) | Opened::NotInvestigated | Opened::Raced => false,
+                Opened::Limited { .. } | Opened::TargetCancelling(_) | Opened::NotInvestigated | Opened::Raced => false,
             };
             assert!(expected, "{alert} {place:?}");
         }

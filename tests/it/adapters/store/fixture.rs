@@ -137,6 +137,7 @@ pub(crate) fn open_request(alert_id: SessionId, fingerprint: &str) -> OpenReques
         first_stage: None,
         cooldown: Duration::ZERO,
         force: false,
+        limit: None,
         on_acknowledged: OnAcknowledged::default(),
         retry_of: None,
         parent: None,

@@ -7,6 +7,7 @@ pub(crate) mod fixture;
 mod follow_ups;
 mod intake;
 mod leases;
+mod limits;
 mod outbox;
 mod lost_replies;
 mod outage;

@@ -103,6 +103,7 @@ async fn an_alert_at_the_end_of_a_session_joins_or_opens_a_new_one() {
                     *session == ending || anew.contains(session)
                 }
                 Opened::CoveredByCooldown(_)
+                | Opened::Limited { .. }
                 | Opened::TargetCancelling(_)
                 | Opened::NotInvestigated
                 | Opened::Raced => false,

@@ -1,5 +1,7 @@
 //! Routes on a real worker: each of their actions, and the header that narrows the tools of one alert.
 
+mod limits;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -18,6 +20,7 @@ routes:
 - {name: always-firing, match: ['alertname=~\"Watchdog|InfoInhibitor\"'], ignore: true, reason: it always fires}
 - {name: payments, match: ['namespace=~\"pay.*\"', '@severity=\"high\"'], chain: payments, tools: ['drill.describe_*', 'other.*']}
 - {name: often, match: ['namespace=often'], cooldown: 0s}
+- {name: storage, match: ['team=storage'], max_per_hour: 2}
 ";
 
 /// An Alertmanager webhook with one alert of these labels.

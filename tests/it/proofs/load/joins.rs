@@ -57,6 +57,8 @@ async fn a_join_takes_one_statement_unless_it_is_an_update() {
             alert: group(number),
             cooldown: Duration::ZERO,
             force: false,
+            limit: None,
+            worker_name: "w1".to_owned(),
             on_acknowledged: OnAcknowledged::default(),
         };
         match joining.join(request).await.unwrap() {

@@ -54,15 +54,16 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
         &database,
         open,
         "uuid, text, text, timestamptz, uuid[], integer, uuid[], text, integer, integer, jsonb, uuid[], \
-         uuid[], text, boolean, float8, float8, float8, uuid, uuid, text, text, uuid, uuid, text[], \
-         integer[], text, integer, jsonb, text, text, text, text, text, jsonb, text, text, text, jsonb, text[], \
-         text[], uuid[], integer[], integer[], text[], text[], text[], text[], text[], text[], jsonb[], \
-         text[], text[], text[]",
+         uuid[], text, boolean, float8, integer, text, float8, uuid, text, text, text, float8, uuid, uuid, uuid, \
+         text[], integer[], text, integer, jsonb, text, text, text, text, text, jsonb, text, text, text, jsonb, \
+         jsonb, text[], text[], uuid[], integer[], integer[], text[], text[], text[], text[], text[], text[], \
+         jsonb[], text[], text[], text[]",
         &format!(
             "{id}, 'fp-1', 'firing', NULL, ARRAY[{id}]::uuid[], 50, '{{}}', 'high', 512, NULL, NULL, '{{}}', \
-             '{{}}', 'low', true, 3600, 2400, 30, {id}, {id}, 'w', 'c', NULL, NULL, '{{}}', '{{}}', NULL, 1, \
-             '{{}}', 't', 't', 's', 'b', 'e', NULL, 'session_started', 'completed', 's', '{{}}', '{{}}', '{{}}', \
-             '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}'"
+             '{{}}', 'low', true, 3600, 5, 'r', 2400, {id}, 'w', 'c', 'why', 30, {id}, NULL, NULL, \
+             '{{}}', '{{}}', NULL, 1, '{{}}', 't', 't', 's', 'b', 'e', NULL, 'session_started', 'completed', 's', '{{}}', \
+             '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', \
+             '{{}}', '{{}}', '{{}}', '{{}}'"
         ),
     );
     for plan in [&sweep, &open] {
@@ -71,7 +72,7 @@ async fn neither_a_sweep_nor_an_open_reads_settled_rows() {
     for index in ["alert_sessions_open", "alert_sessions_unsettled", "alerts_waiting", "alerts_pkey"] {
         assert!(sweep.contains(index), "no {index} in\n{sweep}");
     }
-    for index in ["alert_sessions_open", "alert_sessions_completed", "alerts_pkey"] {
+    for index in ["alert_sessions_open", "alert_sessions_completed", "alert_sessions_limited_route", "alerts_pkey"] {
         assert!(open.contains(index), "no {index} in\n{open}");
     }
 }

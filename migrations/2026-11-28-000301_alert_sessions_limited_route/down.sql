@@ -1,0 +1,1 @@
+DROP INDEX alert_sessions_limited_route;
