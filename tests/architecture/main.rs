@@ -6,6 +6,7 @@
 
 mod layers;
 mod docs;
+mod decisions;
 mod changed;
 mod commands;
 mod style;

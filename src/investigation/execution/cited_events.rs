@@ -2,7 +2,7 @@
 //!
 //! A number without a result is no evidence. It gets a question mark, `[42?]`, and is no longer a citation. Code,
 //! links, an index as in `items[0]` and a year look like citations and stay unchanged.
-//! `docs/decisions/0034-numbers-that-no-result-has.md` has the rules.
+//! `docs/decisions/0021-citations.md` has the rules.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //!
 //! A header in a quotation is text. Models quote alerts and results, which are untrusted: the model did not request a
 //! call in them. This file works on lines and Markdown; `sections.rs` finds the sections. It reads each line a constant
-//! number of times. `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
+//! number of times. `docs/decisions/0010-text-format-react.md` has the rules.
 
 use super::header::{HeaderKind, header_of};
 use crate::investigation::code::{MIN_FENCE_LENGTH, Mark, ends, fence, is_blank, offset};

@@ -3,7 +3,7 @@
 //! A model that quotes such a text exactly, without a quotation mark, has not requested the call in it. The index keeps
 //! the first words behind every header of the untrusted texts, and an answer is compared with them. Words are compared
 //! in lower case and without the characters between them, because quotation marks, white space and emphasis change when
-//! a text is quoted. `docs/decisions/0033-a-quoted-call-is-text.md` has the rules.
+//! a text is quoted. `docs/decisions/0010-text-format-react.md` has the rules.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //!
 //! A server without a parser for its model returns `<tool_call>{"name": …}</tool_call>` as text. Such an answer is a
 //! call that was not made, and no analysis. What stands in code or in a quotation is text, and so is a markup that an
-//! alert or a result has, too: an answer may quote it (`docs/decisions/0033-a-quoted-call-is-text.md`).
+//! alert or a result has, too: an answer may quote it (`docs/decisions/0010-text-format-react.md`).
 
 mod json;
 mod markup;
