@@ -228,7 +228,7 @@ mod tests {
             assert!(shown > 20 * chunks - 1_000);
             begun.elapsed()
         };
-        // Ten times the text takes about ten times as long, and would take a hundred times if each chunk read all of it.
+        // Ten times the text takes about ten times as long; if each chunk read all of it, a hundred times.
         let (short, long) = (took(2_000), took(20_000));
         assert!(long < 40 * short, "{short:?} {long:?}");
     }

@@ -1,8 +1,9 @@
 //! Decides in one statement where an alert goes: it opens a session with its first stage, joins the open one of its
-//! fingerprint, is covered by the cooldown of the last one, is listed as above the limit of its route, or ends. An alert with something new for the session that
-//! it joins needs the statement twice: the core decides in between what is new.
+//! fingerprint, is covered by the cooldown of the last one, is listed as above the limit of its route, or ends. An alert
+//! with something new for the session that it joins needs the statement twice: the core decides in between what is new.
 
 mod judgement;
+mod limit;
 
 use chrono::{DateTime, Utc};
 use diesel::pg::PgConnection;
@@ -10,13 +11,11 @@ use diesel::prelude::*;
 use diesel::result::Error::DeserializationError;
 use diesel::sql_types::{Array, Bool, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
-use crate::engine::ports::{
-    Claimed, JoinRequest, Lease, OpenRequest, Opened, RouteLimit, StageBegun, StageChange, StoreError,
-};
-use crate::investigation::alert::{Alert, AlertStatus, MemberReport, Severity};
+use crate::engine::ports::{Claimed, JoinRequest, Lease, OpenRequest, Opened, StageBegun, StageChange, StoreError};
+use crate::investigation::alert::{AlertStatus, MemberReport, Severity};
 use crate::investigation::alert_update::{KnownAlert, ReportedAlert, resolved_members};
 use crate::investigation::ids::SessionId;
 use crate::investigation::notification::route::Planned;
@@ -24,6 +23,7 @@ use crate::investigation::search::alert_words;
 use crate::investigation::trace_context::TraceContext;
 
 use self::judgement::Judgement;
+use self::limit::LimitColumns;
 use crate::store::rows::columns::{self, Changes, Events};
 use crate::store::rows::words::sql_word;
 use crate::store::rows::{nul, number};
@@ -32,8 +32,6 @@ use crate::store::writes::notify::PlannedRows;
 
 /// Each rival can make one try fail; with 64 rivals, two tries were enough.
 const MAX_TRIES: usize = 10;
-/// The sessions of a route with a limit open one after the other: each rival makes one try fail.
-const MAX_TURNS: usize = 100;
 
 #[derive(Clone, Default)]
 pub(crate) struct Open {
@@ -82,31 +80,6 @@ pub(crate) struct Open {
     notifications: PlannedRows,
     /// By which a new session is found.
     words: Vec<String>,
-}
-
-/// The limit of the alert's route; without a route there is none.
-#[derive(Clone, Default)]
-struct LimitColumns {
-    route: Option<String>,
-    max_per_hour: i32,
-    why: String,
-    metadata: Value,
-}
-
-impl LimitColumns {
-    fn new(limit: Option<RouteLimit>, alert: &Alert) -> Self {
-        let Some(limit) = limit else { return Self { metadata: json!({}), ..Self::default() } };
-        let metadata = json!({
-            "route": limit.route, "max_per_hour": limit.max_per_hour, "title": alert.title,
-            "severity": alert.severity.as_str(),
-        });
-        Self {
-            why: limit.why(),
-            route: Some(limit.route),
-            max_per_hour: number::int(limit.max_per_hour),
-            metadata: nul::replace_json(metadata),
-        }
-    }
 }
 
 statement!(Open, "open.sql", (Text, SqlUuid, Nullable<Double>, Nullable<Text>, Nullable<Jsonb>), [
@@ -326,8 +299,7 @@ impl Open {
 
     /// Decides where the alert goes. Sent again after a lost reply, it finds what it has decided.
     pub(crate) fn decide(&self, connection: &mut PgConnection) -> QueryResult<Opened> {
-        let tries = if self.limit.route.is_some() { MAX_TURNS } else { MAX_TRIES };
-        for _ in 0..tries {
+        for _ in 0..self.limit.tries().unwrap_or(MAX_TRIES) {
             if let Some(Opening::Decided(opened)) = self.write(connection)? {
                 return Ok(opened);
             }

@@ -288,28 +288,18 @@ fn an_alert_without_a_session_has_its_state_and_the_next_command() {
         [&lines[2], lines.last().unwrap()].map(|line| line.trim().to_owned())
     };
     let joined = AlertReport { joined_session_id: Some(id("5e19c7f0")), ..elsewhere(DispositionKind::Joined) };
-    assert_eq!(
-        state(joined),
-        ["state        joined session 5e19c7f0: same fingerprint", "Details: tarsy sessions show 5e19c7f0"]
-    );
-    let limited = AlertReport {
-        limited_by: Some("storage".to_owned()),
-        joined_session_id: Some(id("5e19c7f0")),
-        ..elsewhere(DispositionKind::Joined)
-    };
+    let limited = AlertReport { limited_by: Some("storage".to_owned()), ..joined.clone() };
     assert_eq!(state(limited)[0], "state        not investigated: limit of route storage; see session 5e19c7f0");
+    let details = "Details: tarsy sessions show 5e19c7f0";
+    assert_eq!(state(joined), ["state        joined session 5e19c7f0: same fingerprint", details]);
     let dead = AlertReport {
         dead_reason: Some(DeadReason::UnknownChain),
         dead_detail: Some("header Tarsy-Chain names \"x\"".to_owned()),
         ..elsewhere(DispositionKind::Dead)
     };
-    assert_eq!(
-        state(dead),
-        [
-            "state        undeliverable: unknown_chain: header Tarsy-Chain names \"x\"",
-            "Dead letter: tarsy dead-letters show a41c9e02"
-        ]
-    );
+    let letter = "Dead letter: tarsy dead-letters show a41c9e02";
+    let undeliverable = "state        undeliverable: unknown_chain: header Tarsy-Chain names \"x\"";
+    assert_eq!(state(dead), [undeliverable, letter]);
     assert_eq!(state(elsewhere(DispositionKind::Undecided))[1], "Watch: tarsy watch a41c9e02");
     assert!(state(elsewhere(DispositionKind::Ended))[0].contains("resolved before one began"));
 }

@@ -1,5 +1,6 @@
 //! From a delivery to a disposition: alerts are received, opened, joined, ended, given up and settled.
 
+mod limits;
 mod statuses;
 
 use serde_json::json;

@@ -10,7 +10,7 @@ use super::fixture::{completed, investigated, new_id, open_request, open_session
 use crate::proofs::checkpoints::relay::Relay;
 use crate::support::postgres::TestDatabase;
 
-pub(super) async fn store_behind_a_relay(database: &TestDatabase) -> (Relay, Store) {
+pub(crate) async fn store_behind_a_relay(database: &TestDatabase) -> (Relay, Store) {
     let relay = Relay::start(database.url()).await;
     let options = ConnectOptions { pool_size: 2, ..ConnectOptions::new(relay.url(database.url())) };
     let store = Store::new(&options).unwrap();

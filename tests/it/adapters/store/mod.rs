@@ -7,7 +7,6 @@ pub(crate) mod fixture;
 mod follow_ups;
 mod intake;
 mod leases;
-mod limits;
 mod outbox;
 mod lost_replies;
 mod outage;

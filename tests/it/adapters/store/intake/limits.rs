@@ -12,8 +12,8 @@ use tarsy::investigation::ids::SessionId;
 use tarsy::store::{ConnectOptions, Store};
 use tokio::{sync::Barrier, task::JoinSet};
 
-use super::fixture::{claim_request, completed, new_id, open_request, received, settled};
-use super::lost_replies::store_behind_a_relay;
+use crate::adapters::store::fixture::{claim_request, completed, new_id, open_request, received, settled};
+use crate::adapters::store::lost_replies::store_behind_a_relay;
 use crate::support::figures::by_depth;
 use crate::support::postgres::TestDatabase;
 
