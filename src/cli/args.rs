@@ -41,7 +41,7 @@ use values::{drill, duration, header_value};
 
 pub use checks::{
     CompletionsArgs, Controller, DoctorArgs, HealthArgs, InspectAlertArgs, InspectCommand, InspectReplyArgs,
-    InspectStreamArgs, JsonArgs, ManArgs, ModelsArgs, QueueArgs,
+    InspectStreamArgs, JsonArgs, ManArgs, MessageArgs, ModelsArgs, QueueArgs,
 };
 pub use config::{ExampleArgs, InitArgs};
 pub use database::{MigrateArgs, PruneArgs};

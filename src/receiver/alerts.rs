@@ -59,6 +59,8 @@ pub(super) fn read(settings: &Settings, endpoint: Endpoint<'_>, received: Receiv
         source: endpoint.source().map(ToOwned::to_owned),
         received_at: Some(Utc::now()),
         suffix: endpoint.suffix().to_owned(),
+        // A worker reads it with the priority of its subject, which is this one.
+        priority: requested,
         tenant: header(headers::TENANT),
         // Routes compare type and title as a worker reads them.
         alert_type: header(headers::ALERT_TYPE),

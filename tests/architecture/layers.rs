@@ -50,6 +50,15 @@ fn the_core_is_pure() {
 }
 
 #[test]
+fn the_fuzzers_have_each_crate_that_the_core_imports() {
+    let of = |path: &str| dependencies(&read(path).expect(path).text);
+    let fuzzers = of("fuzz/Cargo.toml");
+    let others: Vec<String> = of("Cargo.toml").into_iter().filter(|name| !fuzzers.contains(name)).collect();
+    let code = sources("src/investigation").into_iter().filter(|source| !is_test(&source.path));
+    assert_none(&code.collect::<Vec<_>>(), |source| imports(source, &others));
+}
+
+#[test]
 fn a_folder_has_at_most_fifteen_files() {
     let paths: Vec<String> = all_sources().into_iter().map(|source| source.path).collect();
     let found = crowded_folders(&paths);
@@ -89,6 +98,23 @@ fn impurities(source: &Source) -> Vec<String> {
     code_lines(without_tests(&source.text))
         .flat_map(|(line, code)| {
             words.iter().filter(move |word| code.contains(**word)).map(move |word| format!("line {line}: {word}"))
+        })
+        .collect()
+}
+
+/// The crates in the table `dependencies` of a manifest, as code names them.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let table = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
+    let lines = table.take_while(|line| !line.starts_with('['));
+    lines.filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_"))).collect()
+}
+
+/// Where a file imports one of these crates.
+fn imports(source: &Source, crates: &[String]) -> Vec<String> {
+    code_lines(without_tests(&source.text))
+        .flat_map(|(line, code)| {
+            let is_imported = move |name: &&String| code.trim_start().starts_with(&format!("use {name}::"));
+            crates.iter().filter(is_imported).map(move |name| format!("line {line}: fuzz/Cargo.toml needs {name}"))
         })
         .collect()
 }
@@ -208,6 +234,14 @@ fn waiting_and_clocks_in_the_core_are_found() {
         impurities(&source("src/investigation/a.rs", text)),
         ["line 1: async fn", "line 2: .await", "line 3: Utc::now"]
     );
+}
+
+#[test]
+fn an_import_that_the_fuzzers_lack_is_found() {
+    let crates = dependencies("[package]\nname = \"a\"\n\n[dependencies]\nquick-xml = \"1\"\n\n[lib]\nname = \"b\"\n");
+    let text = "use std::fmt;\nuse quick_xml::Reader;\n// use quick_xml::Writer;\n";
+    let found = imports(&source("src/investigation/a.rs", text), &crates);
+    assert_eq!(found, ["line 2: fuzz/Cargo.toml needs quick_xml"]);
 }
 
 #[test]

@@ -146,6 +146,16 @@ pub struct InspectAlertArgs {
     /// The alert: any text or JSON; - reads standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
+    #[command(flatten)]
+    pub message: MessageArgs,
+    /// Also explain each decision in a sentence, and show what gave each field
+    #[arg(long)]
+    pub why: bool,
+}
+
+/// What stands around a body that is read without a server.
+#[derive(Args, Clone, Debug)]
+pub struct MessageArgs {
     /// The queue it would come from: the severity of a body that names none
     #[arg(long, short, value_name = "PRIORITY")]
     pub priority: Option<Severity>,
@@ -155,12 +165,9 @@ pub struct InspectAlertArgs {
     /// Read it as a body of this source, as on /hooks/<source> [default: the source whose rule fits]
     #[arg(long, value_name = "NAME")]
     pub source: Option<String>,
-    /// Also explain each decision in a sentence, and show what gave each field
-    #[arg(long)]
-    pub why: bool,
 }
 
-pub(super) fn header(text: &str) -> Result<(String, String), String> {
+fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or_else(|| "accepted: 'Name: value'".to_owned())?;
     let (name, value) = (name.trim(), value.trim());
     if name.is_empty() || text.chars().any(char::is_control) {

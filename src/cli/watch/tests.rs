@@ -199,8 +199,7 @@ async fn the_reason_for_a_wait_is_noted_again_only_if_it_changes_or_after_an_eve
 #[tokio::test(start_paused = true)]
 async fn an_interrupted_drill_is_not_said_to_continue() {
     let mut case = case(Options { ends_with_us: true, ..options() });
-    // Paused time: Ctrl-C comes when everything else is idle.
-    let interrupt = tokio::time::sleep(Duration::from_secs(1));
+    let interrupt = tokio::time::sleep(Duration::from_secs(1)); // paused time: when everything else is idle
     let watched = case.watch.follow(session(), feed(story().drain(..3).collect()), interrupt).await.unwrap();
     assert_eq!(watched, Watched::Over(Exit::Interrupted));
     assert_eq!(case.notes.text(), "Interrupted: the drill ends, and its investigation with it.\n");
@@ -236,8 +235,7 @@ async fn a_session_without_an_event_is_noted_once() {
 async fn ctrl_c_detaches_and_never_cancels() {
     let mut case = case(Options { live: Live::Redraw, ..options() });
     let feed = stream::iter([Ok(TimelineItem::Delta(half_sentence()))]).chain(stream::pending());
-    // Paused time: Ctrl-C comes when everything else is idle.
-    let interrupt = tokio::time::sleep(Duration::from_secs(1));
+    let interrupt = tokio::time::sleep(Duration::from_secs(1)); // paused time: when everything else is idle
     let watched = case.watch.follow(session(), feed, interrupt).await.unwrap();
     assert_eq!(watched, Watched::Over(Exit::Interrupted));
     assert_eq!(case.out.text(), "            writing… The pod was\r\u{1b}[2K");

@@ -154,8 +154,10 @@ impl Reading {
             return fingerprint::of_header(scope, header, &|form| sources.contains(form));
         }
         let of_whole = hints.left_out.as_ref().and_then(|left_out| left_out.key.as_deref()).filter(|_| !has_several);
-        let own = clean_line(of_whole.or(self.fingerprint.as_deref()), usize::MAX);
-        let key = own.unwrap_or_else(|| fingerprint::of_body(body));
+        let written = of_whole.or(self.fingerprint.as_deref()).filter(|key| !key.trim().is_empty());
+        // A key of control characters alone is hashed as it is written: the body has its fields in any order.
+        let hashed = || fingerprint::of_body(written.map_or(body, str::as_bytes));
+        let key = clean_line(written, usize::MAX).unwrap_or_else(hashed);
         fingerprint::scoped(&self.source, scope, key)
     }
 }

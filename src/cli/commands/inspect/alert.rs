@@ -1,20 +1,15 @@
 //! `tarsy inspect alert`: the alerts of a body, and where each field of them came from.
 
-use anyhow::{Context as _, bail};
-use chrono::Utc;
+use anyhow::Context as _;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
-use crate::bus;
+use super::message::{check_source, received};
 use crate::cli::args::{GlobalArgs, InspectAlertArgs};
 use crate::cli::commands::output::print;
-use crate::cli::commands::sources::unknown_source;
 use crate::cli::commands::{load_config, submit};
 use crate::cli::exit::Exit;
 use crate::cli::render::json::pretty;
-use crate::engine::ports::Received;
 use crate::investigation::alert::{Alert, AlertStatus};
-use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, Intake, IntakeError, sentences};
 use crate::investigation::mask::Mask;
 use crate::investigation::sources::Traced;
@@ -36,12 +31,10 @@ pub(super) fn run(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result
     let mask = secrets::mask(&config, None)?;
     let max_alert_bytes = usize::try_from(config.worker.max_alert_bytes)?;
     let intake = Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
-    if let Some(name) = args.source.as_deref().filter(|name| !intake.sources().contains(name)) {
-        bail!("{}", unknown_source(intake.sources(), name));
-    }
+    check_source(&args.message, intake.sources())?;
     let mut body = submit::read(&args.file)?;
-    let hints = intake::hints(&received(&args));
-    let hints = Hints { source: args.source.clone().or(hints.source), ..hints };
+    let hints = intake::hints(&received(&args.message));
+    let hints = Hints { source: args.message.source.clone().or(hints.source), ..hints };
     let no_alert = || format!("{} is not an alert", submit::named(&args.file));
     let mut hints = hints;
     if let Some(reduced) = intake.reduced(&body, &hints, max_alert_bytes).with_context(no_alert)? {
@@ -64,22 +57,6 @@ pub(super) fn run(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result
     };
     print(&[pretty(&shown)?])?;
     Ok(Exit::Done)
-}
-
-/// The message that the arguments describe.
-fn received(args: &InspectAlertArgs) -> Received {
-    let canonical = |name: &str| bus::ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
-    let headers =
-        args.headers.iter().filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
-    Received {
-        alert_id: SessionId(Uuid::nil()),
-        body_sha256: [0; 32],
-        body: None,
-        headers: Value::Object(headers.collect()),
-        subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
-        stream_sequence: 0,
-        queued_at: Utc::now(),
-    }
 }
 
 fn fields(alert: &Alert) -> Map<String, Value> {

@@ -1,6 +1,7 @@
 //! `tarsy inspect`: shows as JSON how tarsy reads an alert or an answer, without a server.
 
 mod alert;
+pub(super) mod message;
 mod stream;
 
 use super::output::print;

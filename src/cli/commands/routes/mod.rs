@@ -1,22 +1,19 @@
 //! `tarsy routes test`: the route of each alert of a body, and what becomes of the alert.
 
-use anyhow::{Context as _, bail};
-use chrono::Utc;
+use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::bus;
-use crate::cli::args::{GlobalArgs, RoutesCommand, RoutesTestArgs};
+use crate::cli::args::{GlobalArgs, RoutesCommand};
+use crate::cli::commands::inspect::message::{check_source, received};
 use crate::cli::commands::output::{json_lines, print};
-use crate::cli::commands::sources::unknown_source;
 use crate::cli::commands::{load_config, submit};
 use crate::cli::exit::Exit;
 use crate::config::{AlertRoute, Config};
 use crate::engine::plan::narrowing::Narrowing;
 use crate::engine::plan::planner;
 use crate::engine::ports::Received;
-use crate::investigation::ids::SessionId;
 use crate::investigation::intake::{Hints, Intake, Part};
 use crate::investigation::mask::Mask;
 use crate::investigation::readable::format;
@@ -52,14 +49,12 @@ pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result
     let config = load_config(global)?;
     let RoutesCommand::Test(args) = command;
     let intake = Intake::new(config.sources.all());
-    if let Some(name) = args.source.as_deref().filter(|name| !intake.sources().contains(name)) {
-        bail!("{}", unknown_source(intake.sources(), name));
-    }
+    check_source(&args.message, intake.sources())?;
     let body = submit::read(&args.file)?;
-    let received = received(&args);
+    let received = received(&args.message);
     let hints = hints(&received);
     let suffix = args.suffix.as_ref().map(ToString::to_string).unwrap_or_default();
-    let hints = Hints { source: args.source.clone().or(hints.source), suffix, ..hints };
+    let hints = Hints { source: args.message.source.clone().or(hints.source), suffix, ..hints };
     let parts = match hints.part {
         Some(_) => intake.part(&body, &hints).map(|part| vec![part]),
         None => intake.read(&body, &hints),
@@ -75,22 +70,6 @@ pub(super) fn run(global: &GlobalArgs, command: RoutesCommand) -> anyhow::Result
     let blocks: Vec<String> = chosen.iter().map(|chosen| chosen.lines().join("\n")).collect();
     print(&[blocks.join("\n\n")])?;
     Ok(Exit::Done)
-}
-
-/// The message that the arguments describe.
-fn received(args: &RoutesTestArgs) -> Received {
-    let canonical = |name: &str| bus::ALLOWED.into_iter().find(|allowed| allowed.eq_ignore_ascii_case(name));
-    let headers =
-        args.headers.iter().filter_map(|(name, value)| Some((canonical(name)?.to_owned(), value.clone().into())));
-    Received {
-        alert_id: SessionId(Uuid::nil()),
-        body_sha256: [0; 32],
-        body: None,
-        headers: Value::Object(headers.collect()),
-        subject: args.priority.map(|priority| format!("tarsy.alerts.{}", priority.as_str())).unwrap_or_default(),
-        stream_sequence: 0,
-        queued_at: Utc::now(),
-    }
 }
 
 /// What a route is chosen by.

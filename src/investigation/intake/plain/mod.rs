@@ -27,6 +27,7 @@ use self::kubernetes::Event;
 use super::batch::Urgency;
 use super::outline::Outline;
 use super::reading::Reading;
+use super::webhook::Given;
 use super::{fingerprint, identity, subject, webhook};
 use crate::investigation::sources::{Note, Traced};
 
@@ -69,8 +70,8 @@ pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Urge
 }
 
 /// The same of an element of a list: an alert with labels, a group of such alerts, or JSON of any form.
-pub(super) fn urgency_of_element(value: &Value, received_at: Option<DateTime<Utc>>) -> Urgency {
-    webhook::urgency(value, received_at).unwrap_or_else(|| urgency(value, received_at))
+pub(super) fn urgency_of_element(value: &Value, given: Given) -> Urgency {
+    webhook::urgency(value, given).unwrap_or_else(|| urgency(value, given.received_at))
 }
 
 /// JSON that is one alert of no known form.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::left_out::{Counter, labels};
-use super::members::Field;
+use super::members::{self, Field};
 use super::{MAX_DEPTH, Reducer};
 use crate::investigation::intake::batch::Urgency;
 use crate::investigation::intake::decode::lenient;
@@ -65,7 +65,7 @@ impl Reducer<'_> {
         let mut ranked: Vec<(Reverse<Urgency>, usize)> = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
             let value = parsed(element);
-            let urgency = (self.urgency)(&value);
+            let urgency = (self.urgency)(&value, self.group);
             groups.add(&value, urgency);
             ranked.push((Reverse(urgency), index));
         }
@@ -150,15 +150,18 @@ impl Reducer<'_> {
     pub(super) fn object(&self, fields: &[Field<'_>], budget: usize, counter: &mut Counter) -> String {
         let mut order: Vec<usize> = (0..fields.len()).collect();
         order.sort_by_key(|index| fields.get(*index).map_or(0, |field| field.value.len()));
+        let group = members::status_of(fields);
         let (mut room, mut texts) = (budget, BTreeMap::new());
         for (done, index) in order.into_iter().enumerate() {
-            let Some(Field { key, value }) = fields.get(index) else { continue };
+            let Some(field) = fields.get(index) else { continue };
+            let Field { key, value } = field;
             let key = Value::from(key.as_str()).to_string();
             let share = (room / (fields.len() - done)).saturating_sub(key.len() + 2);
             let text = if value.len() <= share {
                 Cow::Borrowed(*value)
             } else if share >= MIN_FIELD_BYTES && self.depth < MAX_DEPTH {
-                Reducer { limit: share, ..self.inner() }.json(value, counter).into()
+                let group = if field.has_alerts() { group } else { None };
+                Reducer { limit: share, group, ..self.inner() }.json(value, counter).into()
             } else {
                 counter.fields += 1;
                 continue;

@@ -3,17 +3,39 @@
 use std::fmt;
 
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::Deserializer;
 use serde_json::value::RawValue;
+use serde_json::{Deserializer, Map};
+
+use crate::investigation::alert::AlertStatus;
+use crate::investigation::intake::webhook;
 
 /// More elements of a list are only counted: a list of single numbers would need more memory than its text.
 const MAX_MEMBERS: usize = 200_000;
+
+/// The list of a group of alerts, and the status of the group.
+const ALERTS: &str = "alerts";
+const STATUS: &str = "status";
 
 /// One field of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Field<'t> {
     pub(super) key: String,
     pub(super) value: &'t str,
+}
+
+impl Field<'_> {
+    /// Whether it may be the list of a group of alerts.
+    pub(super) fn has_alerts(&self) -> bool {
+        self.key == ALERTS
+    }
+}
+
+/// A member that is looked into.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part<'t> {
+    pub(super) json: &'t str,
+    /// The status of the group whose list this is.
+    pub(super) group: Option<AlertStatus>,
 }
 
 /// What a value has in it.
@@ -42,14 +64,30 @@ impl<'t> Members<'t> {
     }
 
     /// The member that has at least half of so many bytes.
-    pub(super) fn half_of(&self, bytes: usize) -> Option<&'t str> {
+    pub(super) fn half_of(&self, bytes: usize) -> Option<Part<'t>> {
         let largest = match self {
-            Self::List { elements, .. } => elements.iter().copied().max_by_key(|element| element.len()),
-            Self::Object(fields) => fields.iter().map(|field| field.value).max_by_key(|value| value.len()),
+            Self::List { elements, .. } => {
+                let largest = elements.iter().copied().max_by_key(|element| element.len());
+                largest.map(|json| Part { json, group: None })
+            }
+            Self::Object(fields) => {
+                let largest = fields.iter().max_by_key(|field| field.value.len());
+                largest.map(|field| Part {
+                    json: field.value,
+                    group: if field.has_alerts() { status_of(fields) } else { None },
+                })
+            }
             Self::Text | Self::Other => None,
         };
-        largest.filter(|largest| largest.len() * 2 >= bytes)
+        largest.filter(|largest| largest.json.len() * 2 >= bytes)
     }
+}
+
+/// The status of a group with these fields. Of fields with one key the last counts, as where JSON is read.
+pub(super) fn status_of(fields: &[Field<'_>]) -> Option<AlertStatus> {
+    let status = fields.iter().rfind(|field| field.key == STATUS)?;
+    let value = serde_json::from_str(status.value).ok()?;
+    webhook::status_of(&Map::from_iter([(STATUS.to_owned(), value)]))
 }
 
 struct Reader;

@@ -17,11 +17,13 @@ use serde_json::value::RawValue;
 
 use self::left_out::Counter;
 pub use self::left_out::LeftOut;
-use self::members::{Members, around};
+use self::members::{Members, Part, around};
 use super::batch::Urgency;
 use super::decode::{self, lenient};
 use super::read::Intake;
+use super::webhook::Given;
 use super::{Hints, IntakeError, plain};
+use crate::investigation::alert::AlertStatus;
 use crate::investigation::sources::Repair;
 
 /// What stays of one list, object or text of JSON. The text of an alert shows less than half of it.
@@ -70,12 +72,14 @@ impl Intake {
         if text.len() <= limit && body.len() <= limit {
             return Ok(None);
         }
-        let generic = |element: &Value| plain::urgency_of_element(element, hints.received_at);
-        let reducer = Reducer { limit, depth: 0, urgency: &generic };
+        let generic = |element: &Value, group: Option<AlertStatus>| {
+            plain::urgency_of_element(element, Given { group, received_at: hints.received_at })
+        };
+        let reducer = Reducer { limit, depth: 0, group: None, urgency: &generic };
         let mut reduced = reducer.body(&text, repairs.clone());
         // The words of a severity are those of the source, if it declares them.
         if let Some(ranking) = self.ranking(&reduced.body, hints) {
-            let declared = |element: &Value| ranking.urgency(element);
+            let declared = |element: &Value, _: Option<AlertStatus>| ranking.urgency(element);
             reduced = Reducer { urgency: &declared, ..reducer }.body(&text, repairs.clone());
         }
         // The last character may be cut, too.
@@ -90,7 +94,10 @@ struct Reducer<'u> {
     limit: usize,
     /// Of a part in a part.
     depth: usize,
-    urgency: &'u dyn Fn(&Value) -> Urgency,
+    /// The status of the group whose list is reduced: that of its alerts without one.
+    group: Option<AlertStatus>,
+    /// Of an element of a list, with the status of its group.
+    urgency: &'u dyn Fn(&Value, Option<AlertStatus>) -> Urgency,
 }
 
 impl Reducer<'_> {
@@ -142,7 +149,7 @@ impl Reducer<'_> {
     }
 
     fn inner(&self) -> Self {
-        Self { depth: self.depth + 1, ..*self }
+        Self { depth: self.depth + 1, group: None, ..*self }
     }
 
     /// Valid JSON, or nearly, in at most about the limit.
@@ -169,18 +176,20 @@ impl Reducer<'_> {
 
     /// The text with its largest part shortened.
     fn shortened(&self, text: &str, counter: &mut Counter) -> String {
-        let (mut part, mut members) = (text.trim(), Members::of(text.trim()));
+        let mut part = Part { json: text.trim(), group: self.group };
+        let mut members = Members::of(part.json);
         for _ in 0..MAX_DEPTH {
-            let Some(larger) = members.half_of(part.len()) else { break };
+            let Some(larger) = members.half_of(part.json.len()) else { break };
             part = larger;
-            members = Members::of(part);
+            members = Members::of(part.json);
         }
+        let Part { json: part, group } = part;
         let excess = text.len() - self.limit;
         let budget = part.len().saturating_sub(excess).max(part.len() / 4).min(MAX_PART_BYTES);
         let short = match &members {
             Members::List { elements, unread } => {
                 counter.unread += unread;
-                self.list(elements, budget, counter)
+                Reducer { group, ..*self }.list(elements, budget, counter)
             }
             Members::Object(fields) => self.object(fields, budget, counter),
             Members::Text => self.text(part, budget, counter),

@@ -185,6 +185,16 @@ fn recognition_of_a_large_body_is_short() {
     assert!(started.elapsed().as_millis() < 20, "a millisecond each, even without optimisation");
 }
 
+#[test]
+fn a_key_of_control_characters_alone_does_not_depend_on_the_order_of_fields() {
+    let key = |body: &str| super::read(body.as_bytes()).fingerprint;
+    let alert = json!({"labels": {"alertname": "Disk"}});
+    let body = |group_key: &str| json!({"alerts": [alert], "groupKey": group_key, "receiver": "a"}).to_string();
+    let reordered = json!({"receiver": "a", "groupKey": "\u{0}", "alerts": [alert]}).to_string();
+    assert_eq!(key(&body("\u{0}")), key(&reordered));
+    assert_ne!(key(&body("\u{0}")), key(&body("{}:{}")));
+}
+
 fn any_shop() -> impl Strategy<Value = Value> {
     let part = prop_oneof![any_json(), Just(json!("{\"shop\": [1]}")), Just(json!([{"id": 1}, {"kind": "note"}, 7]))];
     (part.clone(), part.clone(), part)

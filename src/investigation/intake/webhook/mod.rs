@@ -76,12 +76,14 @@ pub(super) fn read(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<
 }
 
 /// How bad an alert with labels is, or the worst one of a group; `None` for anything else.
-pub(super) fn urgency(value: &Value, received_at: Option<DateTime<Utc>>) -> Option<Urgency> {
+pub(super) fn urgency(value: &Value, given: Given) -> Option<Urgency> {
+    let received_at = given.received_at;
     if let Some(alerts) = value.get("alerts").and_then(Value::as_array) {
-        return alerts.iter().filter_map(|alert| urgency(alert, received_at)).max();
+        let of_this = Given { group: value.as_object().and_then(status_of), received_at };
+        return alerts.iter().filter_map(|alert| urgency(alert, of_this)).max();
     }
     value.get("labels").filter(|labels| labels.is_object())?;
-    let item = Item::read(value, Given { group: None, received_at })?;
+    let item = Item::read(value, given)?;
     let status = if api::is_suppressed(value) { AlertStatus::Ignored } else { item.status };
     let severity =
         item.severity().map_or_else(|| plain::urgency(value, received_at).severity, |judged| judged.severity);
@@ -106,16 +108,17 @@ fn named(alerts: &[Value]) -> bool {
 }
 
 /// Of the fields of an alert or a group: one that is no end fires.
-fn status_of(fields: &Map<String, Value>) -> Option<AlertStatus> {
+pub(super) fn status_of(fields: &Map<String, Value>) -> Option<AlertStatus> {
     let status = status_of_word(&text(fields, "status")?);
     Some(if status == Some(AlertStatus::Resolved) { AlertStatus::Resolved } else { AlertStatus::Firing })
 }
 
 /// What the status of an alert without one depends on.
 #[derive(Clone, Copy, Debug)]
-struct Given {
-    group: Option<AlertStatus>,
-    received_at: Option<DateTime<Utc>>,
+pub(super) struct Given {
+    /// Of the group around the alert.
+    pub(super) group: Option<AlertStatus>,
+    pub(super) received_at: Option<DateTime<Utc>>,
 }
 
 impl<'a> Item<'a> {

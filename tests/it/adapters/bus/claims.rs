@@ -277,8 +277,7 @@ async fn alerts_that_wait_beside_free_slots_restart_the_claim_loop() {
     };
     within("a stall", async {
         while stalls() == 0 {
-            // A counter has no signal for its growth.
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await; // pacing of looks: a counter emits no signal
         }
     })
     .await;

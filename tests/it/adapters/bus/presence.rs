@@ -31,8 +31,7 @@ async fn collect_while(nats: &Nats, mut announce: impl FnMut()) -> Vec<WorkerSta
     loop {
         tokio::select! {
             workers = &mut collecting => return workers.unwrap(),
-            // A new subscription has no signal, so the status is published repeatedly.
-            () = tokio::time::sleep(Duration::from_millis(10)) => announce(),
+            () = tokio::time::sleep(Duration::from_millis(10)) => announce(), // pacing of tries: no signal says subscribed
         }
     }
 }

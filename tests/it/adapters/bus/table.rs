@@ -139,8 +139,7 @@ pub(super) async fn until_on_stream(jetstream: &async_nats::jetstream::Context, 
         if published >= count {
             return;
         }
-        // A stream has no signal for its growth, so it is polled until the limit.
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await; // pacing of looks: a stream emits no signal
     }
 }
 

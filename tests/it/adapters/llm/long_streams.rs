@@ -119,8 +119,8 @@ async fn a_long_stream_of_every_interface_stays_in_bounded_memory() {
                 _ => {}
             }
             if pieces % PAUSE_EVERY == 1 {
-                // The slow reader under test: provider and service fill their buffers meanwhile.
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                // Provider and service fill their buffers meanwhile.
+                tokio::time::sleep(Duration::from_millis(100)).await; // the slow reader itself
             }
         }
         let most = peak_memory(&service);

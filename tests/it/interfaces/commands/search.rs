@@ -21,8 +21,7 @@ async fn a_search_uses_the_index_of_words() {
                 AND indexrelname = 'session_words_words'";
     let used = async {
         while database.number(used) < 1 {
-            // Postgres sends no signal when it has updated its statistics.
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await; // pacing of looks: statistics have no signal
         }
     };
     tokio::time::timeout(super::COMMAND_TIMEOUT, used).await.expect("a search reads a whole table");

@@ -8,6 +8,7 @@ const ROUTES: &str = "
 routes:
 - {name: quiet, match: ['@type=Watchdog'], ignore: true, reason: it always fires}
 - {name: storage, match: ['team=\"storage\"'], priority: low}
+- {name: loud, match: ['@type=Backup', '@severity=high'], ignore: true, reason: it is asked for}
 receive: {headers: [Tarsy-Alert-Type, Tarsy-Tools]}
 ";
 
@@ -42,6 +43,9 @@ async fn a_route_sets_the_priority_and_answers_ignored_alerts_by_its_name() {
     let typed = [("Tarsy-Alert-Type", "Watchdog")];
     let answer = receiver.post("/alert", &typed, b"disk full").await;
     assert_eq!(answer.json()["ignored"], "route quiet: it always fires", "the type of its header counts");
+    let backup = [("Tarsy-Alert-Type", "Backup")];
+    let answer = receiver.post("/alert?priority=high", &backup, b"backup is late").await;
+    assert_eq!(answer.json()["ignored"], "route loud: it is asked for", "a body without a severity has that priority");
     // Of a list of bodies only the ignored one is left out.
     let list = format!("[{}, {}]", group(&[alert("Watchdog", "x")]), group(&[alert("Net", "storage")]));
     let answer = post("/alert", &list).await;

@@ -49,8 +49,8 @@ impl Fault {
 
 /// Ends the backends of one application, up to 3 ms from now.
 pub(super) async fn terminate(database: &TestDatabase, application: &str) {
-    // A random delay, so that the fault happens anywhere within a write.
-    tokio::time::sleep(Duration::from_micros(fastrand::u64(0..3000))).await;
+    let delay = Duration::from_micros(fastrand::u64(0..3000));
+    tokio::time::sleep(delay).await; // the time of the fault: anywhere within a write
     let (mut connection, application) = (database.connection(), application.to_owned());
     tokio::task::spawn_blocking(move || {
         diesel::sql_query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1")

@@ -47,8 +47,7 @@ async fn a_notification_publishes_in_the_background_even_after_an_idle_time() {
         feed.notify(session);
         within("the event", until_on_stream(&jetstream, session, seq as usize)).await;
         if seq % 5 == 0 {
-            // The publisher becomes idle now and then, which has no signal.
-            tokio::time::sleep(Duration::from_millis(30)).await;
+            tokio::time::sleep(Duration::from_millis(30)).await; // the idle time itself: the publisher ends
         }
     }
     assert_eq!(on_stream(&jetstream, session).await, (1..=20).map(|seq| event(session, seq)).collect::<Vec<_>>());
