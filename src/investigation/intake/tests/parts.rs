@@ -187,7 +187,7 @@ fn recognition_of_a_large_body_is_short() {
 
 #[test]
 fn a_key_of_control_characters_alone_does_not_depend_on_the_order_of_fields() {
-    let key = |body: &str| super::read(body.as_bytes()).fingerprint;
+    let key = |body: &str| read(body.as_bytes()).fingerprint;
     let alert = json!({"labels": {"alertname": "Disk"}});
     let body = |group_key: &str| json!({"alerts": [alert], "groupKey": group_key, "receiver": "a"}).to_string();
     let reordered = json!({"receiver": "a", "groupKey": "\u{0}", "alerts": [alert]}).to_string();
