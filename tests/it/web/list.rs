@@ -55,7 +55,10 @@ async fn pages_follow_each_other_by_key_and_filters_select() {
     assert_eq!(paged, whole, "every session once, newest first");
     let failed = web.json("/sessions?status=failed").await;
     assert_eq!(failed["sessions"].as_array().unwrap().len(), 2);
-    assert_eq!(failed["counts"], json!({"running": 0, "completed": 23, "failed": 2, "cancelled": 0, "timed_out": 0}));
+    let counts = json!({
+        "running": 0, "completed": 23, "failed": 2, "cancelled": 0, "timed_out": 0, "limited": 0
+    });
+    assert_eq!(failed["counts"], counts);
     let entry = &failed["sessions"][0];
     assert_eq!((&entry["cause"], &entry["owners"], &entry["title"]), (&json!("limit 20"), &json!(2), &json!("Pod 20")));
     let found = web.json("/sessions?q=%22pod+17%22").await;
@@ -100,7 +103,7 @@ async fn each_filter_of_the_api_selects_and_a_wrong_word_is_refused_by_its_name(
     assert_eq!((ids(&first).len(), ids(&second).len(), &second["next"]), (3, 2, &Value::Null));
     for (query, reason) in [
         ("severity=bad", "severity: accepted: critical, high, normal, low"),
-        ("status=lost", "status: accepted: running, completed, failed, cancelled, timed_out"),
+        ("status=lost", "status: accepted: running, completed, failed, cancelled, timed_out, limited"),
         ("label=x", "label: accepted: key=value, for example namespace=checkout"),
         ("since=tomorrow", "since: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z"),
         ("until=x", "until: accepted: 3h, 7d, today, yesterday, 2026-11-27 or 2026-11-27T10:00Z"),
