@@ -51,25 +51,8 @@ pub(super) enum ReadBody {
 /// When the body is no alert, or does not belong to the path.
 pub(super) fn read(settings: &Settings, endpoint: Endpoint<'_>, received: Received) -> Result<ReadBody, Rejection> {
     let Received { mut body, mut headers, requested, max_alert_bytes } = received;
-    let header = |wanted: &str| {
-        let found = headers.iter().find(|(name, _)| *name == wanted);
-        found.map(|(_, value)| value.clone())
-    };
-    let mut hints = Hints {
-        source: endpoint.source().map(ToOwned::to_owned),
-        received_at: Some(Utc::now()),
-        suffix: endpoint.suffix().to_owned(),
-        // A worker reads it with the priority of its subject, which is this one.
-        priority: requested,
-        tenant: header(headers::TENANT),
-        // Routes compare type and title as a worker reads them.
-        alert_type: header(headers::ALERT_TYPE),
-        title: header(headers::TITLE),
-        content_type: header(headers::CONTENT_TYPE),
-        content_encoding: header(headers::CONTENT_ENCODING),
-        ..Hints::default()
-    };
-    let is_forced = header(headers::FORCE).is_some_and(|word| headers::is_yes(&word));
+    let mut hints = hints(endpoint, requested, &headers);
+    let is_forced = header(&headers, headers::FORCE).is_some_and(|word| headers::is_yes(&word));
     let invalid = |error: IntakeError| Rejection::Invalid(error.to_string());
     if let Some(reduced) = settings.intake.reduced(&body, &hints, max_alert_bytes).map_err(invalid)? {
         if reduced.is_too_large {
@@ -95,23 +78,7 @@ pub(super) fn read(settings: &Settings, endpoint: Endpoint<'_>, received: Receiv
         return Err(Rejection::Invalid(reason));
     }
     let source = source_word(&first.alert.source);
-    let has_several = parts.len() > 1;
-    let mut ignored_because = None;
-    let mut alerts = Vec::with_capacity(parts.len());
-    for part in parts {
-        let route = settings.routes.first(&Facts::of(&part, endpoint.suffix()));
-        let ignored = if is_forced { None } else { route.and_then(AlertRoute::ignored_because) };
-        let alert = match ignored {
-            Some(because) => part.alert.ignored(because),
-            None => part.alert,
-        };
-        if alert.status == AlertStatus::Ignored {
-            ignored_because = ignored_because.or(alert.ignored_because);
-            continue;
-        }
-        let priority = requested.or_else(|| route?.priority).unwrap_or(alert.severity);
-        alerts.push(InboundAlert { priority, part: has_several.then_some(part.index) });
-    }
+    let Routed { alerts, ignored_because } = routed(settings, endpoint, parts, Asked { requested, is_forced });
     if alerts.is_empty() {
         return Ok(ReadBody::Ignored {
             source,
@@ -119,6 +86,63 @@ pub(super) fn read(settings: &Settings, endpoint: Endpoint<'_>, received: Receiv
         });
     }
     Ok(ReadBody::Alerts { source, alerts, body, headers })
+}
+
+fn header(headers: &Headers, wanted: &str) -> Option<String> {
+    let found = headers.iter().find(|(name, _)| *name == wanted);
+    found.map(|(_, value)| value.clone())
+}
+
+/// What path and headers say about the alert.
+fn hints(endpoint: Endpoint<'_>, requested: Option<Severity>, headers: &Headers) -> Hints {
+    Hints {
+        source: endpoint.source().map(ToOwned::to_owned),
+        received_at: Some(Utc::now()),
+        suffix: endpoint.suffix().to_owned(),
+        // A worker reads it with the priority of its subject, which is this one.
+        priority: requested,
+        tenant: header(headers, headers::TENANT),
+        // Routes compare type and title as a worker reads them.
+        alert_type: header(headers, headers::ALERT_TYPE),
+        title: header(headers, headers::TITLE),
+        content_type: header(headers, headers::CONTENT_TYPE),
+        content_encoding: header(headers, headers::CONTENT_ENCODING),
+        ..Hints::default()
+    }
+}
+
+/// What a request asks for beside its body.
+struct Asked {
+    requested: Option<Severity>,
+    /// Whether no route ignores its alerts.
+    is_forced: bool,
+}
+
+/// The alerts that are published, and why the others are not.
+#[derive(Default)]
+struct Routed {
+    alerts: Vec<InboundAlert>,
+    ignored_because: Option<String>,
+}
+
+fn routed(settings: &Settings, endpoint: Endpoint<'_>, parts: Vec<Part>, asked: Asked) -> Routed {
+    let has_several = parts.len() > 1;
+    let mut routed = Routed::default();
+    for part in parts {
+        let route = settings.routes.first(&Facts::of(&part, endpoint.suffix()));
+        let ignored = if asked.is_forced { None } else { route.and_then(AlertRoute::ignored_because) };
+        let alert = match ignored {
+            Some(because) => part.alert.ignored(because),
+            None => part.alert,
+        };
+        if alert.status == AlertStatus::Ignored {
+            routed.ignored_because = routed.ignored_because.or(alert.ignored_because);
+            continue;
+        }
+        let priority = asked.requested.or_else(|| route?.priority).unwrap_or(alert.severity);
+        routed.alerts.push(InboundAlert { priority, part: has_several.then_some(part.index) });
+    }
+    routed
 }
 
 /// A body that does not fit the source of its path is read; an operator has to know that the path may be wrong.

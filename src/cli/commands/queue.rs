@@ -17,7 +17,7 @@ use crate::cli::view::TerminalEnv;
 use crate::engine::ports::WorkerStatus;
 use crate::investigation::intake::Intake;
 use crate::investigation::mask::Mask;
-use crate::roles::worker::intake::hints;
+use crate::roles::worker::message::hints;
 use crate::roles::{masked, secrets};
 
 pub(super) async fn run(global: &GlobalArgs, args: QueueArgs) -> anyhow::Result<Exit> {

@@ -14,7 +14,7 @@ use crate::engine::ports::{
 };
 use crate::engine::trace::gen_ai;
 use crate::investigation::execution::cut::{ReadBack, cut};
-use crate::investigation::execution::entry::ToolCall;
+use crate::investigation::execution::entry::{Entry, ToolCall};
 use crate::investigation::execution::results::{
     CallError, ToolOutput, answered, lost, no_time_left, not_reached, unanswered, unfit,
 };
@@ -130,39 +130,79 @@ fn may_send_again(call: &ToolCall, reply: &ToolReply) -> bool {
 
 fn record(performed: &mut Performed, completed: Completed, plan: &AgentPlan) {
     let Completed { call, reply, duration } = completed;
-    let (strategy, limit) = (plan.strategy, plan.limits.max_tool_result_tokens);
-    let read_back = if read_result::is_offered(plan) { ReadBack::With(read_result::TOOL) } else { ReadBack::No };
     let Some(reply) = reply else {
         metrics::counter!("tarsy_tool_calls_not_run_total", "reason" => "no_time").increment(1);
-        performed.entries.extend(no_time_left(strategy, &call));
+        performed.entries.extend(no_time_left(plan.strategy, &call));
         return;
     };
-    let (entries, state, result, error, bytes, cut) = match reply {
-        ToolReply::Answered { content: whole, is_error } => {
-            let bytes = u64::try_from(whole.len()).unwrap_or(u64::MAX);
-            let shown = cut(&whole, limit, read_back);
-            let (whole_bytes, limit) = if shown.is_some() { (bytes, Some(limit)) } else { (0, None) };
-            let output = ToolOutput { content: shown.unwrap_or_else(|| whole.clone()), is_error, whole_bytes };
-            let state = if is_error { ToolCallState::Failed } else { ToolCallState::Done };
-            (vec![answered(strategy, &call, output)], state, Some(whole), None, bytes, limit)
-        }
-        ToolReply::Refused { faults } => {
-            let bytes = u64::try_from(faults.len()).unwrap_or(u64::MAX);
-            (vec![unfit(strategy, &call, faults.clone())], ToolCallState::Failed, Some(faults), None, bytes, None)
-        }
-        ToolReply::NotSent { error } => {
-            let entries = not_reached(strategy, &call, CallError { message: &error, timeout: false });
-            (entries, ToolCallState::Failed, None, Some(error), 0, None)
-        }
-        ToolReply::NoAnswer { error, timeout } if call.read_only => {
-            let entries = unanswered(strategy, &call, CallError { message: &error, timeout });
-            (entries, ToolCallState::Failed, None, Some(error), 0, None)
-        }
-        ToolReply::NoAnswer { error, .. } => (lost(strategy, &call), ToolCallState::Lost, None, Some(error), 0, None),
-    };
+    let Recorded { entries, state, result, error, bytes, cut_to_tokens } = recorded(plan, &call, reply);
     instruments::tool_call(plan.tool(&call.tool).map_or(UNKNOWN_SERVER, ToolSpec::server), state);
-    let measured = MeasuredTool { took_ms: millis(duration), bytes, cut_to_tokens: cut };
+    let measured = MeasuredTool { took_ms: millis(duration), bytes, cut_to_tokens };
     performed.measured.tools.insert(call.id.clone(), measured);
     performed.entries.extend(entries);
     performed.tool_calls.push(ToolCallRecord { call, state, result, error, duration });
+}
+
+/// What a reply leaves in the journal and in the record of its call.
+struct Recorded {
+    entries: Vec<Entry>,
+    state: ToolCallState,
+    /// The whole result.
+    result: Option<String>,
+    error: Option<String>,
+    /// Of the whole result.
+    bytes: u64,
+    /// The limit to which the model's result was cut.
+    cut_to_tokens: Option<u32>,
+}
+
+fn recorded(plan: &AgentPlan, call: &ToolCall, reply: ToolReply) -> Recorded {
+    let strategy = plan.strategy;
+    let without_result = |state, entries, error| Recorded {
+        entries,
+        state,
+        result: None,
+        error: Some(error),
+        bytes: 0,
+        cut_to_tokens: None,
+    };
+    match reply {
+        ToolReply::Answered { content, is_error } => {
+            let limit = plan.limits.max_tool_result_tokens;
+            let read_back =
+                if read_result::is_offered(plan) { ReadBack::With(read_result::TOOL) } else { ReadBack::No };
+            let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            let shown = cut(&content, limit, read_back);
+            let output = ToolOutput {
+                whole_bytes: if shown.is_some() { bytes } else { 0 },
+                is_error,
+                content: shown.clone().unwrap_or_else(|| content.clone()),
+            };
+            Recorded {
+                entries: vec![answered(strategy, call, output)],
+                state: if is_error { ToolCallState::Failed } else { ToolCallState::Done },
+                result: Some(content),
+                error: None,
+                bytes,
+                cut_to_tokens: shown.map(|_| limit),
+            }
+        }
+        ToolReply::Refused { faults } => Recorded {
+            entries: vec![unfit(strategy, call, faults.clone())],
+            state: ToolCallState::Failed,
+            bytes: u64::try_from(faults.len()).unwrap_or(u64::MAX),
+            result: Some(faults),
+            error: None,
+            cut_to_tokens: None,
+        },
+        ToolReply::NotSent { error } => {
+            let entries = not_reached(strategy, call, CallError { message: &error, timeout: false });
+            without_result(ToolCallState::Failed, entries, error)
+        }
+        ToolReply::NoAnswer { error, timeout } if call.read_only => {
+            let entries = unanswered(strategy, call, CallError { message: &error, timeout });
+            without_result(ToolCallState::Failed, entries, error)
+        }
+        ToolReply::NoAnswer { error, .. } => without_result(ToolCallState::Lost, lost(strategy, call), error),
+    }
 }

@@ -105,15 +105,7 @@ impl<'m> Search<'m> {
             }
             private_keys::find(text, spans);
         }
-        let mut done = 0;
-        let strings = StringSearch { depth, is_whole: whole, has_private_key: whole && private_keys::may_be_in(text) };
-        for fragment in &fragments {
-            let governed = self.plain(text, Span::new(done, fragment.start), depth, Found { spans, names: &mut names });
-            fragment.doc.judge(text, 0, governed, spans);
-            self.strings(text, fragment, strings, spans);
-            done = fragment.end;
-        }
-        self.plain(text, Span::new(done, text.len()), depth, Found { spans, names: &mut names });
+        self.find_between(text, &fragments, depth, Found { spans, names: &mut names });
         if depth.views > 0 {
             names.sort_unstable();
             for view in line_prefixes::views(text, &names) {
@@ -121,6 +113,21 @@ impl<'m> Search<'m> {
             }
         }
         whole
+    }
+
+    /// The strings of each piece of JSON, and the text between the pieces.
+    fn find_between(&self, text: &str, fragments: &[JsonFragment], depth: Depth, found: Found<'_>) {
+        let Found { spans, names } = found;
+        let whole = fragments.first().is_some_and(|fragment| fragment.is_whole(text));
+        let mut done = 0;
+        let strings = StringSearch { depth, is_whole: whole, has_private_key: whole && private_keys::may_be_in(text) };
+        for fragment in fragments {
+            let governed = self.plain(text, Span::new(done, fragment.start), depth, Found { spans, names });
+            fragment.doc.judge(text, 0, governed, spans);
+            self.strings(text, fragment, strings, spans);
+            done = fragment.end;
+        }
+        self.plain(text, Span::new(done, text.len()), depth, Found { spans, names });
     }
 
     /// Text between JSON: key-value pairs, tables, and its lines with their escapes resolved.

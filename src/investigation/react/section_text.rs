@@ -78,3 +78,26 @@ fn trimmed(text: String) -> String {
 pub(super) fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '\t']).len()
 }
+
+/// Offset of the last paragraph.
+pub(super) fn last_paragraph(text: &str) -> usize {
+    if !text.contains("[Based on") {
+        return 0;
+    }
+    let mut end = text.trim_end().len();
+    for line in text.get(..end).unwrap_or_default().rsplit('\n') {
+        if line.trim().is_empty() {
+            break;
+        }
+        end = end.saturating_sub(line.len() + 1);
+    }
+    end
+}
+
+/// The next line that is not blank, and the lines below it.
+pub(super) fn next_line(text: &str) -> (&str, &str) {
+    let filled = text.trim_start();
+    let blank = text.get(..text.len() - filled.len()).unwrap_or_default();
+    let text = text.get(blank.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+    text.split_once('\n').unwrap_or((text, ""))
+}

@@ -17,7 +17,7 @@ use super::inline_header::{
 };
 use super::quote_check::{QuoteCheck, QuotedHeader};
 use super::quotes::{LineContext, Quotations, unfenced};
-use super::section_text::{SectionText, indent};
+use super::section_text::{SectionText, indent, last_paragraph, next_line};
 use crate::investigation::code::{is_blank, offset};
 
 /// The texts of the sections; `Some("")` for a header without a text.
@@ -83,21 +83,6 @@ pub(super) fn of(text: &str, check: QuoteCheck<'_>) -> Sections {
         quoted,
         own: if awaits_name { own.join("\n") } else { String::new() },
     }
-}
-
-/// Offset of the last paragraph.
-fn last_paragraph(text: &str) -> usize {
-    if !text.contains("[Based on") {
-        return 0;
-    }
-    let mut end = text.trim_end().len();
-    for line in text.get(..end).unwrap_or_default().rsplit('\n') {
-        if line.trim().is_empty() {
-            break;
-        }
-        end = end.saturating_sub(line.len() + 1);
-    }
-    end
 }
 
 /// A header that begins a section.
@@ -376,12 +361,4 @@ impl<'a> SectionParser<'a> {
         let (next, _) = next_line(below);
         is_wanted(name) && !self.quotes.is_deep(next) && header_of(next).is_some_and(is_input)
     }
-}
-
-/// The next line that is not blank, and the lines below it.
-fn next_line(text: &str) -> (&str, &str) {
-    let filled = text.trim_start();
-    let blank = text.get(..text.len() - filled.len()).unwrap_or_default();
-    let text = text.get(blank.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
-    text.split_once('\n').unwrap_or((text, ""))
 }

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use crate::bus::{self, MessageKind, Subject};
+use crate::bus::{self, MessageKind};
 use crate::config::{AlertRoute, Config};
 use crate::engine::plan::follow_up;
 use crate::engine::plan::narrowing::Narrowing;
@@ -20,7 +20,7 @@ use crate::investigation::chain::RunStatus;
 use crate::investigation::clock::ClockPlan;
 use crate::investigation::follow_up::{MAX_QUESTION_BYTES, Thread};
 use crate::investigation::ids::SessionId;
-use crate::investigation::intake::{self, Hints, IntakeError, LeftOut, headers, question};
+use crate::investigation::intake::{self, IntakeError, headers, question};
 use crate::investigation::mask::Mask;
 use crate::investigation::plan::{AgentPlan, Plan};
 use crate::investigation::runbook::FetchedRunbook;
@@ -28,6 +28,7 @@ use crate::investigation::timeline::{EventDraft, EventType};
 use crate::runbooks::{FETCH_TIMEOUT, Runbooks};
 use crate::store::Store;
 
+use super::message::{header, hints, named_chain, retry_of};
 use crate::roles::masked::{self, MaskedAlert};
 
 /// Bodies that are read at the same time.
@@ -318,41 +319,6 @@ fn misplaced(why: &str) -> PrepareError {
 fn limit(route: &AlertRoute, chain: &str) -> Option<RouteLimit> {
     let max_per_hour = route.max_per_hour?;
     Some(RouteLimit { route: route.name.clone(), max_per_hour, chain: chain.to_owned() })
-}
-
-fn retry_of(received: &Received) -> Option<SessionId> {
-    header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))
-}
-
-/// The chain that the header of a message names, otherwise the one of its route.
-pub(crate) fn named_chain(received: &Received, route: Option<&AlertRoute>) -> Option<String> {
-    let named = header(received, bus::CHAIN).filter(|chain| !chain.trim().is_empty());
-    named.or_else(|| route?.chain.clone())
-}
-
-/// The hints of the message's headers and subject.
-pub(crate) fn hints(received: &Received) -> Hints {
-    let subject = Subject::parse(&received.subject);
-    let severity = subject.map(|subject| subject.priority.into());
-    Hints {
-        alert_type: header(received, bus::ALERT_TYPE),
-        fingerprint: header(received, bus::FINGERPRINT),
-        runbook_url: header(received, bus::RUNBOOK_URL),
-        title: header(received, bus::TITLE),
-        source: header(received, bus::SOURCE),
-        part: header(received, bus::PART).and_then(|part| part.trim().parse().ok()),
-        priority: severity,
-        received_at: Some(received.queued_at),
-        suffix: subject.map(|subject| subject.suffix.to_owned()).unwrap_or_default(),
-        tenant: header(received, bus::TENANT),
-        content_type: header(received, bus::CONTENT_TYPE),
-        content_encoding: header(received, bus::CONTENT_ENCODING),
-        left_out: header(received, bus::LEFT_OUT).and_then(|value| LeftOut::parse(&value)),
-    }
-}
-
-fn header(received: &Received, name: &str) -> Option<String> {
-    received.headers.get(name).and_then(Value::as_str).map(ToOwned::to_owned)
 }
 
 fn refused(error: IntakeError) -> Refusal {

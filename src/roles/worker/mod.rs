@@ -4,6 +4,7 @@ pub mod pod;
 mod dependencies;
 mod providers;
 pub mod intake;
+pub mod message;
 mod state;
 mod gauges;
 mod queue_gauges;

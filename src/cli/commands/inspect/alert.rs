@@ -15,7 +15,7 @@ use crate::investigation::mask::Mask;
 use crate::investigation::sources::Traced;
 use crate::roles::masked::{self, MaskedAlert};
 use crate::roles::secrets;
-use crate::roles::worker::intake;
+use crate::roles::worker::message;
 
 /// A body, and what reads it.
 struct Reading<'r> {
@@ -33,7 +33,7 @@ pub(super) fn run(global: &GlobalArgs, args: InspectAlertArgs) -> anyhow::Result
     let intake = Intake::new(config.sources.all()).with_max_alert_bytes(max_alert_bytes);
     check_source(&args.message, intake.sources())?;
     let mut body = submit::read(&args.file)?;
-    let hints = intake::hints(&received(&args.message));
+    let hints = message::hints(&received(&args.message));
     let hints = Hints { source: args.message.source.clone().or(hints.source), ..hints };
     let no_alert = || format!("{} is not an alert", submit::named(&args.file));
     let mut hints = hints;

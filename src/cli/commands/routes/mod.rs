@@ -19,7 +19,7 @@ use crate::investigation::mask::Mask;
 use crate::investigation::readable::format;
 use crate::investigation::routing::Facts;
 use crate::roles::secrets;
-use crate::roles::worker::intake::{hints, named_chain};
+use crate::roles::worker::message::{hints, named_chain};
 
 /// What becomes of an alert, and why. Fields are added and never removed.
 #[derive(Debug, Serialize)]

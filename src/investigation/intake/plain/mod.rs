@@ -11,6 +11,7 @@ mod severity;
 mod state;
 mod text;
 mod times;
+mod title_mark;
 mod words;
 
 pub(super) use self::text::{read_text, text_key};

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::state;
+use super::title_mark;
 use crate::investigation::alert::{AlertStatus, Severity};
 use crate::investigation::intake::reading::Reading;
 use crate::investigation::intake::{clean, fingerprint, identity};
@@ -51,7 +51,7 @@ fn of_fields(text: &str, fields: &Value) -> Reading {
 
 fn of_words(text: &str) -> Reading {
     let title = first_line(text);
-    let mark = state::mark(title);
+    let mark = title_mark::mark(title);
     let status = mark.and_then(|mark| status_of(mark.word)).filter(|status| *status != AlertStatus::Test);
     let rest = mark.filter(|_| status.is_some()).map_or(title, |mark| mark.rest);
     let key = key(rest, text);

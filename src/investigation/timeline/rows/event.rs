@@ -25,29 +25,14 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
     let meta = Meta::new(&event.metadata, charset);
     let content = text::clean(&event.content, charset);
     let mut row = match &event.event_type {
-        EventType::LlmThinking => {
-            let row = Row::new(Kind::Thinking, "thinking", Body::Folded(Footnotes::none(&event.content)));
-            let is_signed = event.metadata.get("signed").and_then(Value::as_bool).unwrap_or_default();
-            let signed = is_signed.then(|| Mark::new("signed", Tone::Quiet));
-            Row { marks: signed.into_iter().collect(), ..row }.toned(Tone::Quiet)
-        }
+        EventType::LlmThinking => thinking(event),
         EventType::LlmResponse => Row::new(Kind::Thinking, "response", Body::Folded(cited(event))),
         EventType::LlmToolCall | EventType::McpToolCall => call(event, tool, charset),
         EventType::ToolResult | EventType::McpToolSummary => result(event, tool, charset),
         EventType::Error => error(event, &meta, content),
-        EventType::UserQuestion => {
-            let row = Row::new(Kind::Start, "question", whole(content, MAX_QUESTION_LINES));
-            let by = meta.text("asked_by").map(|by| Mark::new(format!("by {by}"), Tone::Quiet));
-            Row { name_tone: Tone::Strong, marks: by.into_iter().collect(), ..row }
-        }
+        EventType::UserQuestion => question(&meta, content),
         EventType::ExecutiveSummary => Row::line(Kind::Analysis, "summary", &content).toned(Tone::Good),
-        EventType::FinalAnalysis => {
-            let row = Row::new(Kind::Analysis, "final analysis", Body::Prose { text: cited(event), limit: None });
-            let proof = meta.text("mark").map(|code| ProofMark::parse(&code));
-            let name_tone = if proof.is_some() { Tone::Caution } else { Tone::Good };
-            let marks = proof.map(|mark| Mark::new(mark.word(), Tone::Bad)).into_iter().collect();
-            Row { name_tone, marks, ..row }
-        }
+        EventType::FinalAnalysis => final_analysis(event, &meta),
         EventType::CodeExecution => code::row(event, &meta, &content),
         EventType::GoogleSearchResult => search("Google Search", &meta, &content),
         EventType::UrlContextResult => search("URL Context", &meta, &content),
@@ -78,6 +63,27 @@ pub(super) fn row(event: &TimelineEvent, tool: Option<String>, charset: Charset)
     }
     row.tokens = tokens(&meta).filter(|_| !event.event_type.is_end());
     row
+}
+
+fn thinking(event: &TimelineEvent) -> Row {
+    let row = Row::new(Kind::Thinking, "thinking", Body::Folded(Footnotes::none(&event.content)));
+    let is_signed = event.metadata.get("signed").and_then(Value::as_bool).unwrap_or_default();
+    let signed = is_signed.then(|| Mark::new("signed", Tone::Quiet));
+    Row { marks: signed.into_iter().collect(), ..row }.toned(Tone::Quiet)
+}
+
+fn question(meta: &Meta<'_>, content: String) -> Row {
+    let row = Row::new(Kind::Start, "question", whole(content, MAX_QUESTION_LINES));
+    let by = meta.text("asked_by").map(|by| Mark::new(format!("by {by}"), Tone::Quiet));
+    Row { name_tone: Tone::Strong, marks: by.into_iter().collect(), ..row }
+}
+
+fn final_analysis(event: &TimelineEvent, meta: &Meta<'_>) -> Row {
+    let row = Row::new(Kind::Analysis, "final analysis", Body::Prose { text: cited(event), limit: None });
+    let proof = meta.text("mark").map(|code| ProofMark::parse(&code));
+    let name_tone = if proof.is_some() { Tone::Caution } else { Tone::Good };
+    let marks = proof.map(|mark| Mark::new(mark.word(), Tone::Bad)).into_iter().collect();
+    Row { name_tone, marks, ..row }
 }
 
 fn whole(text: String, limit: usize) -> Body {

@@ -1,0 +1,44 @@
+//! What the headers and the subject of a message say about its alert.
+
+use serde_json::Value;
+
+use crate::bus::{self, Subject};
+use crate::config::AlertRoute;
+use crate::engine::ports::Received;
+use crate::investigation::ids::SessionId;
+use crate::investigation::intake::{Hints, LeftOut};
+
+pub(super) fn retry_of(received: &Received) -> Option<SessionId> {
+    header(received, bus::RETRY_OF).and_then(|id| SessionId::parse(&id))
+}
+
+/// The chain that the header of a message names, otherwise the one of its route.
+pub(crate) fn named_chain(received: &Received, route: Option<&AlertRoute>) -> Option<String> {
+    let named = header(received, bus::CHAIN).filter(|chain| !chain.trim().is_empty());
+    named.or_else(|| route?.chain.clone())
+}
+
+/// The hints of the message's headers and subject.
+pub(crate) fn hints(received: &Received) -> Hints {
+    let subject = Subject::parse(&received.subject);
+    let severity = subject.map(|subject| subject.priority.into());
+    Hints {
+        alert_type: header(received, bus::ALERT_TYPE),
+        fingerprint: header(received, bus::FINGERPRINT),
+        runbook_url: header(received, bus::RUNBOOK_URL),
+        title: header(received, bus::TITLE),
+        source: header(received, bus::SOURCE),
+        part: header(received, bus::PART).and_then(|part| part.trim().parse().ok()),
+        priority: severity,
+        received_at: Some(received.queued_at),
+        suffix: subject.map(|subject| subject.suffix.to_owned()).unwrap_or_default(),
+        tenant: header(received, bus::TENANT),
+        content_type: header(received, bus::CONTENT_TYPE),
+        content_encoding: header(received, bus::CONTENT_ENCODING),
+        left_out: header(received, bus::LEFT_OUT).and_then(|value| LeftOut::parse(&value)),
+    }
+}
+
+pub(super) fn header(received: &Received, name: &str) -> Option<String> {
+    received.headers.get(name).and_then(Value::as_str).map(ToOwned::to_owned)
+}
