@@ -8,6 +8,7 @@
 //! The memory is measured with `TARSY_BENCH_SESSIONS` sessions, while each waits for the last answer of its model. It
 //! comes after `TARSY_BENCH_WAIT_SECS`, which have to be longer than the time in which all sessions are opened.
 #![allow(
+    clippy::too_many_lines,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

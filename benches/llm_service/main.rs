@@ -4,6 +4,7 @@
 //! network. `TARSY_BENCH_BESIDE` is the command of another service with the same protocol: it is measured as well, and
 //! its figures are a column beside those of tarsy. It listens on the port in `GRPC_PORT`.
 #![allow(
+    clippy::too_many_lines,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

@@ -3,6 +3,7 @@
 //! `./dev bench` runs it. The server is part of this program and answers at once over loopback, so the figures are
 //! those of the clients.
 #![allow(
+    clippy::too_many_lines,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

@@ -7,6 +7,7 @@
     clippy::string_slice,
     clippy::print_stdout,
     clippy::wildcard_enum_match_arm,
+    clippy::too_many_lines,
     reason = "helpers of tests fail like tests"
 )]
 
