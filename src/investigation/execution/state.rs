@@ -179,14 +179,7 @@ impl State {
                 }
             }
             Entry::ToolResult(result) | Entry::Observation(result) => {
-                let is_offered = self.tool(&result.tool).is_some() && !self.is_refused(&result.tool);
-                // An older journal does not say which calls were not sent.
-                let may_run = is_offered && !self.repeats.are_refused() && self.calls_left() > 0;
-                let is_run = may_run && result.not_sent.is_none();
-                self.tool_calls += u32::from(is_run);
-                self.has_looked |= is_run && !read_result::is_own(&result.tool);
-                self.timeouts = Timeouts::default();
-                self.open.retain(|open| open.call.id != result.call_id);
+                self.read_result(result);
                 self.long_results.extend(long_result(&self.plan, &entry, event));
             }
             Entry::Summarised(summary) => self.summarise(summary),
@@ -218,6 +211,17 @@ impl State {
         }
         self.entries.push(entry);
         self.options.push(options);
+    }
+
+    fn read_result(&mut self, result: &ToolResult) {
+        let is_offered = self.tool(&result.tool).is_some() && !self.is_refused(&result.tool);
+        // An older journal does not say which calls were not sent.
+        let may_run = is_offered && !self.repeats.are_refused() && self.calls_left() > 0;
+        let is_run = may_run && result.not_sent.is_none();
+        self.tool_calls += u32::from(is_run);
+        self.has_looked |= is_run && !read_result::is_own(&result.tool);
+        self.timeouts = Timeouts::default();
+        self.open.retain(|open| open.call.id != result.call_id);
     }
 
     /// Records the headers of an untrusted text, so that an answer that only quotes it is recognised (`ReAct`).

@@ -105,9 +105,8 @@ impl ListQuery {
         let mut reading = Reading { query: self.clone(), faults: Vec::new() };
         let statuses = reading.words("status", |query| &mut query.status, &accepted_statuses(), status);
         let severities = reading.words("severity", |query| &mut query.severity, &accepted_severities(), severity);
-        let name = |word: &str| (word.len() <= MAX_SEARCH).then(|| word.to_owned());
-        let chains = reading.words("chain", |query| &mut query.chain, "names of chains", name);
-        let sources = reading.words("source", |query| &mut query.source, "names of sources", name);
+        let chains = reading.words("chain", |query| &mut query.chain, "names of chains", short);
+        let sources = reading.words("source", |query| &mut query.source, "names of sources", short);
         let label = |text: &str| text.parse::<Label>().ok();
         let labels =
             reading.words("label", |query| &mut query.label, "key=value, for example namespace=checkout", label);
@@ -119,18 +118,12 @@ impl ListQuery {
         let before = given(&self.before);
         let before = reading.one("before", before.as_deref(), "the id of a session", SessionId::parse);
         let limit = given(&self.limit);
-        let accepted = format!("1 to {MAX_LIMIT}");
-        let in_range = |text: &str| text.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
-        let limit = reading.one("limit", limit.as_deref(), &accepted, in_range);
+        let limit = reading.one("limit", limit.as_deref(), &format!("1 to {MAX_LIMIT}"), limit_of);
         let search = given(&self.q);
         let accepted = format!("at most {MAX_SEARCH} bytes");
-        let in_bound = |text: &str| (text.len() <= MAX_SEARCH).then(|| text.to_owned());
-        let search = reading.one("q", search.as_deref(), &accepted, in_bound);
+        let search = reading.one("q", search.as_deref(), &accepted, short);
         let questions = given(&self.questions);
-        let questions =
-            reading.one("questions", questions.as_deref(), &Questions::ALL.map(Questions::as_str).join(", "), |word| {
-                Questions::ALL.into_iter().find(|questions| questions.as_str() == word)
-            });
+        let questions = reading.one("questions", questions.as_deref(), &accepted_questions(), questions_of);
         let filter = SessionFilter {
             limit: limit.unwrap_or(DEFAULT_LIMIT),
             statuses,
@@ -267,6 +260,22 @@ fn status(word: &str) -> Option<RunStatus> {
 
 fn severity(word: &str) -> Option<Severity> {
     word.parse().ok()
+}
+
+fn limit_of(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit))
+}
+
+fn short(text: &str) -> Option<String> {
+    (text.len() <= MAX_SEARCH).then(|| text.to_owned())
+}
+
+fn accepted_questions() -> String {
+    Questions::ALL.map(Questions::as_str).join(", ")
+}
+
+fn questions_of(word: &str) -> Option<Questions> {
+    Questions::ALL.into_iter().find(|questions| questions.as_str() == word)
 }
 
 fn accepted_statuses() -> String {
