@@ -43,7 +43,9 @@ async fn old_rows_are_deleted_while_investigations_write() {
     let events = by_depth("TARSY_LOAD_EVENTS", EVENTS, EVENTS_IN_PROOF);
     let scale = filled(events).await;
     scale.lookups().await;
-    let quiet = scale.checkpoints_during(async { tokio::time::sleep(scale.part).await }).await; // the time of measuring
+    // The time of measuring.
+    let part = tokio::time::sleep(scale.part);
+    let quiet = scale.checkpoints_during(part).await;
     println!("checkpoints, nothing is deleted: {}", shown(&quiet));
 
     let entries = Retention { entries: Some(180 * DAY), ..Retention::default() };

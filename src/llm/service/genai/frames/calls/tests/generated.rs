@@ -62,8 +62,8 @@ fn styles() -> impl Strategy<Value = Style> {
     let flags = prop::array::uniform4(any::<bool>());
     (index, id, flags, prop::collection::vec(0_usize..40, 0..5)).prop_map(|(index, id, flags, cuts)| {
         let [repeats_id, repeats_name, cuts_name, is_interleaved] = flags;
-        // Another name with another id is another call, and so is one after whole arguments. What such names call is no
-        // tool, so nothing runs.
+        // Another name with another id is another call, and so is one after whole arguments. What such names call
+        // is no tool, so nothing runs.
         let cuts_name = cuts_name && id != Word::Changing && (index == Word::Right || !is_interleaved);
         // Pieces that alternate need a word that says which call goes on.
         let is_interleaved = is_interleaved && (index == Word::Right || (id == Word::Right && repeats_id));
